@@ -26,7 +26,7 @@ from msgspec.structs import astuple
 from ._json_check import MAX_DEPTH, check_json, join_surrogates
 from .blocks import JsonValue
 from .errors import CorruptRecordError, InvalidContentError
-from .records import EXTRA_KEY, Record, SessionTurn
+from .records import EXTRA_KEY, Record, SessionRun, SessionTurn
 
 R = TypeVar("R", bound=Record)
 
@@ -44,6 +44,13 @@ class EncodedTurn(NamedTuple):
     role: str
     stored: bytes
     digest: str
+
+
+class EncodedRun(NamedTuple):
+    """A run as stores keep it."""
+
+    id: str
+    stored: bytes
 
 
 class _Json(NamedTuple):
@@ -81,6 +88,24 @@ def encode_turn(turn: SessionTurn) -> EncodedTurn:
     return EncodedTurn(turn.id, turn.role, _seal(checked), _digest(turn, checked))
 
 
+def encode_run(run: SessionRun) -> EncodedRun:
+    return EncodedRun(run.id, encode(run))
+
+
+def json_of(stored: bytes) -> bytes:
+    """The JSON text in stored bytes, without the envelope and unchecked: for putting it into a larger document."""
+    return stored[_ENVELOPE:]
+
+
+def encode_own(record: Record) -> bytes:
+    """`encode` without the comparison, for a store's own records, whose parts were checked when they came in."""
+    try:
+        raw = _encode(record)
+    except UnicodeEncodeError:
+        return _seal(_Json(_escaped(_with_extra(record)), b"e"))
+    return _seal(_Json(_encode(_with_extra(record)) if _EXTRA_MARK in raw else raw, b"j"))
+
+
 def digest(record: Record) -> str:
     """32 hex digits, equal for records with equal content: keys sorted, however unknown keys were kept."""
     return _digest(record, _checked_json(record))
@@ -105,6 +130,11 @@ def encode_value(value: JsonValue, path: str = "$") -> bytes:
         return _seal(_Json(_encode(value), b"j"))
     except UnicodeEncodeError:
         return _seal(_Json(_escaped(value), b"e"))
+
+
+def check_value(value: Any, path: str = "$") -> Any:
+    """A copy of a plain JSON value as storing and loading would give it. Raises InvalidContentError."""
+    return decode_value(encode_value(value, path))
 
 
 def decode_value(stored: bytes, *, session_id: str | None = None, where: str = "a value") -> Any:
@@ -218,7 +248,8 @@ def _loads(checked: _Json) -> Any:
 def _from_json(kind: type[R], checked: _Json) -> R:
     if checked.flavour == b"j" and _EXTRA_MARK not in checked.raw:
         try:
-            return _decoder(kind).decode(checked.raw)
+            decoder: msgspec.json.Decoder[R] = _decoder(kind)
+            return decoder.decode(checked.raw)
         except msgspec.ValidationError:  # perhaps an unknown key: decode again, keeping it
             pass
     record: R = msgspec.convert(_split_unknown(kind, _loads(checked)), kind)

@@ -30,7 +30,15 @@ EXTRA_KEY = "$extra"
 """The codec's own name for `extra`; it never appears in stored bytes."""
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+class Record(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    forbid_unknown_fields=True,
+):
     """A persisted record. `extra` holds the keys that this version does not know."""
 
     extra: JsonObject = msgspec.field(default_factory=dict[str, JsonValue], name=EXTRA_KEY)
