@@ -132,7 +132,7 @@ class MemoryTransaction:
     def drop_item(self, session_id: str | None, kind: str, key: str) -> None:
         items = self._own_items(session_id, kind)
         before = dict(items)  # all of them, since putting one back would change their order
-        self._note(lambda: (items.clear(), items.update(before)))
+        self._note(lambda: _restore(items, before))
         items.pop(key, None)
 
     def drop_items(self, session_id: str | None, kind: str) -> None:
@@ -175,6 +175,11 @@ class MemoryTransaction:
 
 def _recency(head: Head) -> tuple[int, str]:
     return -head.updated_at, head.id
+
+
+def _restore(items: dict[str, bytes], before: dict[str, bytes]) -> None:
+    items.clear()
+    items.update(before)
 
 
 def _add(entry: SessionEntry, turns: Iterable[EncodedTurn]) -> None:
