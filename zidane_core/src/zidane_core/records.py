@@ -212,7 +212,7 @@ class Damage(Record, frozen=True, kw_only=True):
 
 
 class SessionData(Record, frozen=True, kw_only=True):
-    """The whole of a session. `rev`, `epoch` and `run_owner` are the store's: what a caller puts there is ignored."""
+    """The whole of a session. `rev`, `epoch`, `quiet_ms` and `run_owner` are the store's: given ones are ignored."""
 
     id: str
     created_at: int
@@ -228,6 +228,8 @@ class SessionData(Record, frozen=True, kw_only=True):
     rev: int | None = None
     epoch: int | None = None
     """The claim's epoch, while a claim holds."""
+    quiet_ms: int | None = None
+    """While it is running: time since the run last wrote or renewed, by the store's clock, when this was read."""
     damage: Sequence[Damage] | None = None
     """What `load(..., damaged="skip")` left out."""
 
@@ -251,6 +253,8 @@ class SessionMetaRow(Record, frozen=True, kw_only=True):
     """Left out where the metadata has a `title`."""
     rev: int | None = None
     epoch: int | None = None
+    quiet_ms: int | None = None
+    """While it is running: time since the run last wrote or renewed, by the store's clock, when this was read."""
 
 
 class SessionArtifactInput(Record, frozen=True, kw_only=True):

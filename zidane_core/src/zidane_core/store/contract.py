@@ -62,6 +62,7 @@ def load(tx: Transaction, session_id: str, *, skip_damaged: bool = False) -> Ses
         run_owner=head.owner,
         rev=head.rev,
         epoch=head.epoch,
+        quiet_ms=heads.quiet_ms(head, tx.now_ms()),
         damage=damage or None,
         extra=head.extra,
     )
@@ -107,6 +108,7 @@ def meta_row(tx: Transaction, head: Head) -> SessionMetaRow:
         first_user_turn=first,
         rev=head.rev,
         epoch=head.epoch,
+        quiet_ms=heads.quiet_ms(head, tx.now_ms()),
         extra=head.extra,
     )
 
@@ -192,19 +194,18 @@ def append_turns(tx: Transaction, request: AppendRequest, guard: Guard) -> Writt
     head = judged_head(tx, request.session_id, request.create)
     stored = tx.get_digests(head.id, [turn.id for turn in request.turns]) if request.turns and head.turn_count else {}
     if heads.is_replay(request.turns, stored):
-        return Written(rev=head.rev)
+        return Written(rev=head.rev, previous=head.rev)
     heads.judge_guard(head, guard)
     fresh = heads.new_turns(head.id, request.turns, stored)
     if request.run is not None:
         heads.protect_run(head, guard, tx.now_ms())
         head = write_runs(tx, head, [request.run])
     elif not fresh and request.metadata is None and head.rev:
-        return Written(rev=head.rev)
+        return Written(rev=head.rev, previous=head.rev)
     if request.metadata is not None:
         write_metadata(tx, head.id, request.metadata)
     tx.add_turns(head.id, head.turn_count, fresh)
-    head = finish(tx, heads.with_added(head, fresh), guard)
-    return Written(rev=head.rev, added=len(fresh))
+    return finish(tx, heads.with_added(head, fresh), guard, added=len(fresh))
 
 
 def save(tx: Transaction, request: SnapshotRequest, guard: Guard) -> Written:
@@ -218,13 +219,13 @@ def save(tx: Transaction, request: SnapshotRequest, guard: Guard) -> Written:
     head = write_runs(tx, head, request.runs)
     write_metadata(tx, head.id, request.metadata)
     head = heads.with_snapshot_status(_with_header(head, request.session), request.session.status, guard)
-    return Written(rev=finish(tx, head, guard, touch=False).rev, added=added)
+    return finish(tx, head, guard, touch=False, added=added)
 
 
 def patch_meta(tx: Transaction, session_id: str, change: MetadataChange, guard: Guard) -> Written:
     head = open_head(tx, session_id, None, guard)
     write_metadata(tx, session_id, change)
-    return Written(rev=finish(tx, head, guard, touch=False).rev)
+    return finish(tx, head, guard, touch=False)
 
 
 def replace_history(tx: Transaction, request: HistoryRequest, guard: Guard) -> Written | None:
@@ -238,7 +239,7 @@ def replace_history(tx: Transaction, request: HistoryRequest, guard: Guard) -> W
         after = write_runs(tx, drop_other_runs(tx, after, request.runs), request.runs)
     elif not added and after.turn_count == head.turn_count:
         return None
-    return Written(rev=finish(tx, after, guard).rev, added=added)
+    return finish(tx, after, guard, added=added)
 
 
 def truncate(tx: Transaction, session_id: str, turn_id: str, guard: Guard) -> list[SessionTurn]:
@@ -256,7 +257,7 @@ def update_run(tx: Transaction, request: AppendRequest, guard: Guard) -> Written
     head = open_head(tx, request.session_id, request.create, guard)
     heads.protect_run(head, guard, tx.now_ms())
     runs = [] if request.run is None else [request.run]
-    return Written(rev=finish(tx, write_runs(tx, head, runs), guard).rev)
+    return finish(tx, write_runs(tx, head, runs), guard)
 
 
 def update_status(
@@ -272,7 +273,7 @@ def update_status(
     head = open_head(tx, session_id, create, guard)
     now = tx.now_ms()
     heads.protect_run(head, guard, now)
-    return Written(rev=finish(tx, heads.with_status(head, status, owner, now), guard, touch=touch).rev)
+    return finish(tx, heads.with_status(head, status, owner, now), guard, touch=touch)
 
 
 def delete(tx: Transaction, session_id: str, guard: Guard) -> bool:
@@ -296,7 +297,7 @@ def claim_run(
     head, now = open_head(tx, session_id, create, guard), tx.now_ms()
     epoch = head.epoch or 0
     if head.status == "running" and epoch != displaces:
-        quiet = max(0, now - head.active_at)
+        quiet = heads.quiet_ms(head, now) or 0
         return RunClaim(
             claimed=False, epoch=epoch, rev=head.rev, previous=head.status, holder=head.owner, quiet_ms=quiet
         )
@@ -313,10 +314,11 @@ def renew_run(tx: Transaction, session_id: str, fence: int) -> None:
 # -- the parts of a write ---------------------------------------------------------------------
 
 
-def finish(tx: Transaction, head: Head, guard: Guard, *, touch: bool = True) -> Head:
+def finish(tx: Transaction, head: Head, guard: Guard, *, touch: bool = True, added: int = 0) -> Written:
+    """Store the moved head: the last step of every write."""
     after = heads.moved(head, guard, rev=tx.next_rev(), now=tx.now_ms(), touch=touch)
     tx.put_head(after)
-    return after
+    return Written(rev=after.rev, previous=head.rev, added=added)
 
 
 def write_metadata(tx: Transaction, session_id: str, change: MetadataChange) -> None:

@@ -84,7 +84,12 @@ def judge_guard(head: Head, guard: Guard) -> None:
 def protect_run(head: Head, guard: Guard, now: int) -> None:
     """While a claim holds, only a write with its fence may touch status, owner or runs."""
     if is_protected(head, guard):
-        raise RunInProgressError(head.id, holder=head.owner, quiet_ms=max(0, now - head.active_at))
+        raise RunInProgressError(head.id, holder=head.owner, quiet_ms=quiet_ms(head, now))
+
+
+def quiet_ms(head: Head, now: int) -> int | None:
+    """How long the run that holds the session has been silent; None where none does."""
+    return max(0, now - head.active_at) if head.status == "running" else None
 
 
 def is_protected(head: Head, guard: Guard) -> bool:

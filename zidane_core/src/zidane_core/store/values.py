@@ -32,9 +32,14 @@ NO_GUARD = Guard()
 
 
 class Written(Record, frozen=True, kw_only=True):
-    """A write's answer: the session's revision after it, and how many turns were new."""
+    """A write's answer: the session's revision after it and before it, and how many turns were new.
+
+    `previous` lets a writer see whether anybody wrote since its own last write; it is `rev` where nothing changed, and
+    0 for a creation.
+    """
 
     rev: int
+    previous: int = 0
     added: int = 0
 
 
