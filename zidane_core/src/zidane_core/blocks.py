@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    JsonValue: TypeAlias = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
+    JsonValue: TypeAlias = str | int | float | bool | Sequence["JsonValue"] | Mapping[str, "JsonValue"] | None
     """What JSON can hold. Stores accept exactly `str`, `int`, `float`, `bool`, `None`, `list` and `dict`."""
 else:
     JsonValue = Any

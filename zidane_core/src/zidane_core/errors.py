@@ -12,7 +12,7 @@
         │   └── StoreBusyError       it answered: try again
         ├── StoreFullError · StoreReadOnlyError · StoreClosedError · StoreForkedError
         ├── SchemaTooNewError · AuthenticationError · PermissionDeniedError
-        ├── SessionNotFoundError · SessionExistsError · TurnNotFoundError
+        ├── SessionNotFoundError · SessionExistsError · TurnNotFoundError · ScheduleNotFoundError
         ├── TurnConflictError · RevisionConflictError · OperationConflictError
         ├── RunFencedError · RunInProgressError
         └── CorruptRecordError · CapacityError · UnsupportedError
@@ -242,6 +242,14 @@ class TurnNotFoundError(StoreError):
     def __init__(self, session_id: str, turn_id: str) -> None:
         super().__init__(f"session {session_id!r} has no turn {turn_id!r}")
         self.session_id, self.turn_id = session_id, turn_id
+
+
+class ScheduleNotFoundError(StoreError):
+    """No schedule has this id."""
+
+    def __init__(self, schedule_id: str) -> None:
+        super().__init__(f"no schedule {schedule_id!r}")
+        self.schedule_id = schedule_id
 
 
 class TurnConflictError(StoreError):

@@ -30,13 +30,21 @@ EXTRA_KEY = "$extra"
 """The codec's own name for `extra`; it never appears in stored bytes."""
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+class Record(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    forbid_unknown_fields=True,
+):
     """A persisted record. `extra` holds the keys that this version does not know."""
 
-    extra: JsonObject = msgspec.field(default_factory=dict, name=EXTRA_KEY)
+    extra: JsonObject = msgspec.field(default_factory=dict[str, JsonValue], name=EXTRA_KEY)
 
 
-class RunOwner(Record):
+class RunOwner(Record, frozen=True, kw_only=True):
     """Who wrote a stored `running` marker."""
 
     host_id: str
@@ -50,14 +58,14 @@ class RunOwner(Record):
     """The same in clock ticks since boot: unlike `started_at` it does not move when the wall clock is set."""
 
 
-class SessionMessage(Record):
+class SessionMessage(Record, frozen=True, kw_only=True):
     """A message of the provider-neutral format: what the converters read and write."""
 
     role: Literal["user", "assistant", "system"]
     content: Sequence[ContentBlock]
 
 
-class SessionTurn(Record):
+class SessionTurn(Record, frozen=True, kw_only=True):
     """One persisted turn. `id` is unique within its session; `created_at` is kept as given and never used to sort."""
 
     id: str
@@ -68,14 +76,14 @@ class SessionTurn(Record):
     usage: Usage | None = None
 
 
-class SessionRunAgent(Record):
+class SessionRunAgent(Record, frozen=True, kw_only=True):
     """A host's agent profile, as a run record names it."""
 
     id: str
     label: str
 
 
-class SessionRunRetry(Record):
+class SessionRunRetry(Record, frozen=True, kw_only=True):
     """One retry of a provider's stream. `attempt` counts from 1."""
 
     attempt: int
@@ -89,7 +97,7 @@ class SessionRunRetry(Record):
     discarded_text: bool | None = None
 
 
-class RunEstimate(Record):
+class RunEstimate(Record, frozen=True, kw_only=True):
     """How long a run is expected to work, waits for the user left out."""
 
     at: int
@@ -101,7 +109,7 @@ class RunEstimate(Record):
     overrun_checked: bool | None = None
 
 
-class RunEstimateFailure(Record):
+class RunEstimateFailure(Record, frozen=True, kw_only=True):
     """Why a run could not be estimated."""
 
     at: int
@@ -109,14 +117,14 @@ class RunEstimateFailure(Record):
     message: str | None = None
 
 
-class RunUserWait(Record):
+class RunUserWait(Record, frozen=True, kw_only=True):
     """Time a run waited for the user: `ms` of finished waits, `since` the start of one going on."""
 
     ms: int
     since: int | None = None
 
 
-class RunErrorDetail(Record):
+class RunErrorDetail(Record, frozen=True, kw_only=True):
     """What a run's one-line `error` leaves out."""
 
     message: str | None = None
@@ -127,7 +135,7 @@ class RunErrorDetail(Record):
     reset_at: int | None = None
 
 
-class StoredRunOptions(Record):
+class StoredRunOptions(Record, frozen=True, kw_only=True):
     """The options a checkpointed run was started with, so that resuming it keeps its budget and model."""
 
     behavior: JsonObject | None = None
@@ -136,14 +144,14 @@ class StoredRunOptions(Record):
     thinking: str | None = None
 
 
-class RunOrigin(Record):
+class RunOrigin(Record, frozen=True, kw_only=True):
     """How a run was started when not by a plain prompt; `display` is the short line shown for it."""
 
     kind: str
     display: str | None = None
 
 
-class SessionRun(Record):
+class SessionRun(Record, frozen=True, kw_only=True):
     """Record of one agent run. A stored `running` run whose process died loads as `aborted`."""
 
     id: str
@@ -179,32 +187,32 @@ class SessionRun(Record):
     options: StoredRunOptions | None = None
 
 
-class SessionHistory(Record):
+class SessionHistory(Record, frozen=True, kw_only=True):
     """A session's turns and runs: what a history edit reads and returns."""
 
     turns: Sequence[SessionTurn]
     runs: Sequence[SessionRun]
 
 
-class SessionHeader(Record):
+class SessionHeader(Record, frozen=True, kw_only=True):
     """What a creation writes. `creation_id` is random, and tells a repeated creation from another one."""
 
     creation_id: str
     created_at: int
     agent_id: str | None = None
     project_root: str | None = None
-    metadata: JsonObject = msgspec.field(default_factory=dict)
+    metadata: JsonObject = msgspec.field(default_factory=dict[str, JsonValue])
 
 
-class Damage(Record):
+class Damage(Record, frozen=True, kw_only=True):
     """One record that could not be read."""
 
     where: str
     reason: str
 
 
-class SessionData(Record):
-    """The whole of a session. `rev`, `epoch` and `run_owner` are the store's: what a caller puts there is ignored."""
+class SessionData(Record, frozen=True, kw_only=True):
+    """The whole of a session. `rev`, `epoch`, `quiet_ms` and `run_owner` are the store's: given ones are ignored."""
 
     id: str
     created_at: int
@@ -220,11 +228,13 @@ class SessionData(Record):
     rev: int | None = None
     epoch: int | None = None
     """The claim's epoch, while a claim holds."""
+    quiet_ms: int | None = None
+    """While it is running: time since the run last wrote or renewed, by the store's clock, when this was read."""
     damage: Sequence[Damage] | None = None
     """What `load(..., damaged="skip")` left out."""
 
 
-class SessionMetaRow(Record):
+class SessionMetaRow(Record, frozen=True, kw_only=True):
     """A session without its turns, for listings."""
 
     id: str
@@ -243,9 +253,11 @@ class SessionMetaRow(Record):
     """Left out where the metadata has a `title`."""
     rev: int | None = None
     epoch: int | None = None
+    quiet_ms: int | None = None
+    """While it is running: time since the run last wrote or renewed, by the store's clock, when this was read."""
 
 
-class SessionArtifactInput(Record):
+class SessionArtifactInput(Record, frozen=True, kw_only=True):
     """What a producer hands in."""
 
     kind: str
@@ -255,7 +267,7 @@ class SessionArtifactInput(Record):
     project_root: str | None = None
 
 
-class SessionArtifact(Record):
+class SessionArtifact(Record, frozen=True, kw_only=True):
     """A recorded output of a session. Unique by (session, `kind`, `uri`)."""
 
     id: str
@@ -271,7 +283,7 @@ class SessionArtifact(Record):
     turn_id: str | None = None
 
 
-class SendRequestRecord(Record):
+class SendRequestRecord(Record, frozen=True, kw_only=True):
     """A claimed request id. Without `result` it is in flight, or its process died."""
 
     request_id: str
@@ -282,7 +294,7 @@ class SendRequestRecord(Record):
     owner: RunOwner | None = None
 
 
-class ScheduleFire(Record):
+class ScheduleFire(Record, frozen=True, kw_only=True):
     """One firing of a schedule."""
 
     id: str
@@ -295,7 +307,7 @@ class ScheduleFire(Record):
     error: str | None = None
 
 
-class Schedule(Record):
+class Schedule(Record, frozen=True, kw_only=True):
     """A prompt to run later or again and again: by `cron`, `every_ms` or `at`."""
 
     id: str

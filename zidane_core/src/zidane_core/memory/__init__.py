@@ -1,0 +1,5 @@
+"""The memory store: the shortest code that keeps the contract, and the reference in every comparison."""
+
+from .store import MEMORY_CAPABILITIES, MemoryStore
+
+__all__ = ["MEMORY_CAPABILITIES", "MemoryStore"]

@@ -1,0 +1,77 @@
+"""The store contract, and what a store is written on."""
+
+from .artifacts import (
+    ARTIFACT_KINDS,
+    ARTIFACT_LABEL_MAX_CHARS,
+    ARTIFACT_META_MAX_BYTES,
+    ARTIFACTS_METADATA_KEY,
+    ARTIFACTS_PER_SESSION_CAP,
+    matches_artifact_filter,
+    merge_artifact,
+    normalize_artifact_input,
+    select_artifact_evictions,
+    sort_artifacts,
+)
+from .base import BaseStore
+from .collections import FIRE_HISTORY, SEND_REQUEST_HISTORY, may_fire
+from .foundation import TURN_MAX_BYTES
+from .head import Head
+from .metadata import MetadataChange, merge_session_metadata
+from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS
+from .protocol import SessionStore
+from .requests import AppendRequest, HistoryRequest, SnapshotRequest
+from .transaction import Transaction
+from .transactional import TransactionalStore
+from .values import (
+    NO_GUARD,
+    ArtifactFilter,
+    Capabilities,
+    Guard,
+    Health,
+    Page,
+    Patch,
+    RunClaim,
+    SendRequestClaim,
+    SessionFilter,
+    Written,
+)
+
+__all__ = [
+    "ARTIFACTS_METADATA_KEY",
+    "ARTIFACTS_PER_SESSION_CAP",
+    "ARTIFACT_KINDS",
+    "ARTIFACT_LABEL_MAX_CHARS",
+    "ARTIFACT_META_MAX_BYTES",
+    "FIRE_HISTORY",
+    "NO_GUARD",
+    "OPERATION_HISTORY",
+    "OPERATION_HOLD_MS",
+    "SEND_REQUEST_HISTORY",
+    "TURN_MAX_BYTES",
+    "AppendRequest",
+    "ArtifactFilter",
+    "BaseStore",
+    "Capabilities",
+    "Guard",
+    "Head",
+    "Health",
+    "HistoryRequest",
+    "MetadataChange",
+    "Page",
+    "Patch",
+    "RunClaim",
+    "SendRequestClaim",
+    "SessionFilter",
+    "SessionStore",
+    "SnapshotRequest",
+    "Transaction",
+    "TransactionalStore",
+    "Written",
+    "matches_artifact_filter",
+    "may_fire",
+    "merge_artifact",
+    "merge_session_metadata",
+    "normalize_artifact_input",
+    "select_artifact_evictions",
+    "sort_artifacts",
+]
