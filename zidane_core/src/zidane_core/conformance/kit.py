@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from uuid import UUID
 
-from zidane_core.records import SessionData, SessionHeader
+from zidane_core.records import SessionData, SessionHeader, SessionMetaRow
 from zidane_core.store import Capabilities, SessionStore
 
 from . import samples
@@ -66,7 +66,10 @@ class Kit:
 
     def session_id(self, shape: str = "kit-{}", *, scope: str = "") -> str:
         """A new session id, removed after the check. `shape` may put awkward text around it."""
-        session_id = shape.replace("{}", self.unique())
+        return self.adopt(shape.replace("{}", self.unique()), scope=scope)
+
+    def adopt(self, session_id: str, *, scope: str = "") -> str:
+        """Have a session with this very id removed after the check."""
         self._sessions.append((scope, session_id))
         return session_id
 
@@ -86,6 +89,20 @@ class Kit:
             session_id, [samples.turn(position) for position in range(turns)], create=self.header(**fields)
         )
         return session_id
+
+    async def loaded(self, session_id: str, *, store: SessionStore | None = None) -> SessionData:
+        """The session, which has to be there."""
+        found = await (store or self.store).load(session_id)
+        if found is None:
+            raise BrokenRuleError(f"the session {session_id!a}", expected="to be there", found="load gives None")
+        return found
+
+    async def row(self, session_id: str) -> SessionMetaRow:
+        """The session's meta row, which has to be there."""
+        found = await self.store.get_meta(session_id)
+        if found is None:
+            raise BrokenRuleError(f"the session {session_id!a}", expected="to be there", found="get_meta gives None")
+        return found
 
     @contextmanager
     def unseen(self) -> Iterator[None]:

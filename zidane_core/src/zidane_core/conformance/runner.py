@@ -106,6 +106,8 @@ def _seen(error: Exception, kit: Kit, profile: Profile) -> tuple[State, str, str
     match error:
         case BrokenRuleError():
             return State.FAIL, error.what, error.expected, error.found
+        case AssertionError():
+            return State.FAIL, "an assertion of the check", "that it holds", str(error) or "it does not"
         case CanaryError():
             return State.FAIL, error.broken.what, error.broken.expected, error.broken.found
         case LeftBehindError():

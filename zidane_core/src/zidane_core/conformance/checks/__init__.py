@@ -8,7 +8,7 @@ from importlib import import_module
 
 from ..check import Check, Collector
 
-MODULES = ("capabilities", "append")
+MODULES = ("capabilities", "creation", "append", "reading", "content", "runs", "revisions", "guards")
 """In the order in which they are run."""
 
 

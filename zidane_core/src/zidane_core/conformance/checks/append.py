@@ -55,8 +55,7 @@ async def answer(kit: Kit) -> None:
 async def repeated(kit: Kit) -> None:
     """Appending what is stored with equal content changes nothing, and answers the current revision."""
     session_id = await kit.session(3)
-    before = await kit.store.load(session_id)
-    assert before is not None
+    before = await kit.loaded(session_id)
     written = await kit.store.append_turns(session_id, turns(1, 3))
     equal(written, Written(rev=before.rev or 0, previous=before.rev or 0), "the answer to the repeated append")
     equal(await kit.store.load(session_id), before, "the session after the repeated append")
@@ -147,8 +146,7 @@ async def with_run_and_metadata(kit: Kit) -> None:
 
     patch = {"new": 3, "gone": msgspec.UNSET, "null": None}
     await kit.store.append_turns(session_id, [turn(1)], run=samples.run("r1"), metadata=patch)
-    found = await kit.store.load(session_id)
-    assert found is not None
+    found = await kit.loaded(session_id)
     equal([found.turns, found.runs], [turns(0, 2), [samples.run("r1")]], "the turns and runs")
     equal(found.metadata, {"kept": 1, "new": 3, "null": None}, "the metadata")
     call = kit.store.append_turns(session_id, [turn(1, "other")], run=samples.run("r2"), metadata={"new": 4})
