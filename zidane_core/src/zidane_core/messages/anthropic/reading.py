@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from zidane_core.messages._arguments import read_arguments
 from zidane_core.messages._meta import keep_rest, message_extra
 from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_tree
 from zidane_core.records import SessionMessage
@@ -92,13 +93,8 @@ _TOOL_USE = frozenset({"type", "id", "name", "input", "cache_control"})
 
 
 def _tool_use(raw: Mapping[str, Any], _model: str | None) -> JsonDict:
-    arguments = raw.get("input")
-    block = {"type": "tool_call", "id": raw["id"] + "", "name": raw["name"] + "", "input": plain_tree(arguments) or {}}
-    if not isinstance(arguments, Mapping):
-        block["input"] = {}
-        if isinstance(arguments, str) and arguments:
-            block["rawInput"] = arguments
-    return _with_rest(block, raw, _TOOL_USE)
+    block: JsonDict = {"type": "tool_call", "id": raw["id"] + "", "name": raw["name"] + ""}
+    return _with_rest(read_arguments(block, raw.get("input")), raw, _TOOL_USE)
 
 
 _TOOL_RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})

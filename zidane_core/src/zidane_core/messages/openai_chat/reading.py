@@ -95,7 +95,8 @@ class _Incoming:
 def _message(raw: Mapping[str, Any], incoming: _Incoming) -> SessionMessage:
     role = raw.get("role")
     if role in ("tool", "function"):
-        return SessionMessage(role="user", content=[_tool_result(raw, incoming)])
+        result: Any = _tool_result(raw, incoming)
+        return SessionMessage(role="user", content=[result])
     content = [] if role != "assistant" else _reasoning(raw, incoming)
     content += _parts(raw.get("content"))
     extra = message_extra(raw, _MESSAGE_KEYS, PROVIDER) if not raw.keys() <= _MESSAGE_KEYS else {}
@@ -222,7 +223,7 @@ def _image(raw: Mapping[str, Any]) -> JsonDict | None:
 
 def _audio(raw: Mapping[str, Any]) -> JsonDict | None:
     audio = plain(raw["input_audio"])
-    if audio.keys() != {"data", "format"}:
+    if set(audio) != {"data", "format"}:
         return None
     block: JsonDict = {"type": "audio", "source": {"kind": "base64", **audio}}
     return keep_rest(block, raw, frozenset({"type", "input_audio"}), PROVIDER)

@@ -61,7 +61,7 @@ class Speech:
             self._unbound = True
         else:
             self._unbound = False
-            item = {"type": "reasoning", "id": block["itemId"], "summary": block.get("summary") or []}
+            item: JsonDict = {"type": "reasoning", "id": block["itemId"], "summary": block.get("summary") or []}
             if "encrypted" in block:
                 item["encrypted_content"] = block["encrypted"]
             self._reasoning.append({**meta_of(block, PROVIDER), **item} if "providerMeta" in block else item)
@@ -87,7 +87,11 @@ class Speech:
             return
         item_keys = {key: value for key, value in meta.items() if key not in _PART_KEYS}
         if is_text:
-            part = {"type": "output_text", "text": block["text"], "annotations": meta.get("annotations") or []}
+            part: JsonDict = {
+                "type": "output_text",
+                "text": block["text"],
+                "annotations": meta.get("annotations") or [],
+            }
             if "logprobs" in meta:
                 part["logprobs"] = meta["logprobs"]
         else:
@@ -96,7 +100,13 @@ class Speech:
         if last.get("type") == "message" and last.get("id") == meta["id"]:
             last["content"].append(part)
         else:
-            item = {"status": "completed", **item_keys, "type": "message", "role": "assistant", "content": [part]}
+            item: JsonDict = {
+                "status": "completed",
+                **item_keys,
+                "type": "message",
+                "role": "assistant",
+                "content": [part],
+            }
             self._add(item)
 
     def _say_easily(self, text: str, meta: Mapping[str, Any]) -> None:
