@@ -303,7 +303,14 @@ def claim_run(
         )
     after = heads.claimed(head, owner, rev=tx.next_rev(), now=now)
     tx.put_head(after)
-    return RunClaim(claimed=True, epoch=after.rev, rev=after.rev, previous=head.status, holder=head.owner)
+    return RunClaim(
+        claimed=True,
+        epoch=after.rev,
+        rev=after.rev,
+        previous=head.status,
+        previous_rev=head.rev,
+        holder=head.owner,
+    )
 
 
 def renew_run(tx: Transaction, session_id: str, fence: int) -> None:

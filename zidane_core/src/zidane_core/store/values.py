@@ -82,6 +82,8 @@ class RunClaim(Record, frozen=True, kw_only=True):
     epoch: int
     rev: int
     previous: Status
+    previous_rev: int = 0
+    """The session's revision before a granted claim."""
     holder: RunOwner | None = None
     quiet_ms: int = 0
 
