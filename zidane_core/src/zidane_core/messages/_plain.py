@@ -41,6 +41,13 @@ def plain_list(value: object) -> list[Any]:
     return list(value) if is_iterable(value) else []
 
 
+def plain_parts(content: object) -> list[Mapping[str, Any]]:
+    """The parts of a message's content: every format allows one string, and hand-made logs hold strings in lists."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [{"type": "text", "text": part} if isinstance(part, str) else plain(part) for part in plain_list(content)]
+
+
 def plain_tree(value: object) -> Json:
     """`value` with every mapping, sequence and SDK object inside turned into a dict or a list of its own."""
     if isinstance(value, str | int | float) or value is None:

@@ -9,7 +9,7 @@ from zidane_core.messages._arguments import read_arguments
 from zidane_core.messages._data_url import read_data_url
 from zidane_core.messages._meta import keep_rest, message_extra
 from zidane_core.messages._opaque import responses_link
-from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_tree
+from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_parts, plain_tree
 from zidane_core.messages.openai_chat.reading import without_error_mark
 from zidane_core.records import SessionMessage
 
@@ -149,9 +149,7 @@ def _output(raw: Mapping[str, Any]) -> JsonDict:
 
 
 def _parts(content: object) -> list[Any]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_part(plain(part)) for part in plain_list(content)]
+    return [_part(part) for part in plain_parts(content)]
 
 
 def _part(raw: Mapping[str, Any]) -> Json:
