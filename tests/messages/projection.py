@@ -103,7 +103,8 @@ def _chat(message: dict[str, Any]) -> dict[str, Any] | None:
     else:
         message["content"] = _one_text(content, "text")
     for call in message.get("tool_calls") or ():
-        call["function"]["arguments"] = _compact(call["function"]["arguments"])
+        if "function" in call:
+            call["function"]["arguments"] = _compact(call["function"]["arguments"])
     if message["role"] == "tool":
         message.pop("name", None)
     return message if message.keys() != {"role"} else None

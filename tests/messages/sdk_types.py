@@ -7,6 +7,7 @@ extra keys pass. Here every `Iterable` becomes a `list`, extra keys are refused,
 from __future__ import annotations
 
 import collections.abc
+import json
 import types
 import typing
 from functools import cache
@@ -20,17 +21,27 @@ _DICTS: dict[type, Any] = {}
 
 def refusals(format_name: str, messages: list[Any]) -> list[str]:
     """What the SDK's types have against the messages; empty where they pass."""
-    adapter = _adapter(format_name)
-    found = []
-    for index, message in enumerate(messages):
-        try:
-            adapter.validate_python(message)
-        except ValidationError as error:
-            first = error.errors()[0]
-            found.append(
-                f"[{index}] {len(error.errors())} errors, first {first['loc']}: {first['msg']} in {message!r:.300}"
-            )
-    return found
+    return [f"[{at}] {refusal}" for at, message in enumerate(messages) if (refusal := _refusal(format_name, message))]
+
+
+_SEEN: dict[tuple[str, str], str] = {}
+"""Histories share most of their messages, and the unions of the SDKs are slow to try."""
+
+
+def _refusal(format_name: str, message: Any) -> str:
+    key = format_name, json.dumps(message, sort_keys=True)
+    if key not in _SEEN:
+        _SEEN[key] = _judged(format_name, message)
+    return _SEEN[key]
+
+
+def _judged(format_name: str, message: Any) -> str:
+    try:
+        _adapter(format_name).validate_python(message)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return f"{len(error.errors())} errors, first {first['loc']}: {first['msg']} in {message!r:.300}"
+    return ""
 
 
 @cache

@@ -224,6 +224,8 @@ def openai_responses(items: list[Any]) -> Problems:
             if call_id not in open_calls:
                 found.append(f"[{at}] an output of no open call")
             open_calls.discard(call_id)
+        elif kind == "tool_search_output" and (at == 0 or items[at - 1].get("type") != "tool_search_call"):
+            found.append(f"[{at}] a server's search output without its search")
         elif kind == "message" and item["content"] == []:
             found.append(f"[{at}] an empty message")
     if open_calls:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from zidane_core.messages._arguments import arguments_text
 from zidane_core.messages._meta import meta_of
 from zidane_core.messages._outgoing import Outgoing
-from zidane_core.messages._plain import JsonDict
+from zidane_core.messages._plain import JsonDict, is_mapping
 
 from .reading import PROVIDER
 
@@ -39,11 +39,8 @@ class Speech:
                     self._say(block)
                 case "tool_call":
                     self._add(self._call(block))
-                case "opaque" if block.get("provider") == PROVIDER and isinstance(block.get("raw"), Mapping):
-                    if not self._unbound:
-                        self._add(dict(block["raw"]))
                 case "opaque":
-                    self._out.drop("foreign-block", block)
+                    self._pass_on(block)
                 case _:
                     self._out.drop("unsupported-block", block)
         return self._items
@@ -52,6 +49,19 @@ class Speech:
         self._items += self._reasoning
         self._reasoning = []
         self._items.append(item)
+
+    def _pass_on(self, block: Block) -> None:
+        """An item of the provider's own, where it is one and may stand here."""
+        raw = block.get("raw")
+        if block.get("provider") != PROVIDER or not is_mapping(raw):
+            self._out.drop("foreign-block", block)
+        elif self._unbound or (raw.get("type") == "tool_search_output" and not self._follows("tool_search_call")):
+            self._out.drop("unpaired-block", block)
+        else:
+            self._add(dict(raw))
+
+    def _follows(self, kind: str) -> bool:
+        return bool(self._items) and not self._reasoning and self._items[-1].get("type") == kind
 
     def _think(self, block: Block) -> None:
         if not (self._out.may_think(block, PROVIDER) and block.get("itemId")):
