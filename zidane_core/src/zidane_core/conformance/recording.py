@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from zidane_core.store import SessionStore
@@ -12,11 +13,23 @@ from zidane_core.store import SessionStore
 from .brief import brief, brief_call
 
 
+@dataclass(frozen=True)
+class _Call:
+    """Told only when it is asked for: most checks pass."""
+
+    name: str
+    args: tuple[object, ...]
+    kwargs: Mapping[str, object]
+
+    def __str__(self) -> str:
+        return brief_call(self.name, self.args, self.kwargs)
+
+
 class Transcript:
     """The newest calls of a check, and the errors that came out of its stores."""
 
     def __init__(self, size: int = 30) -> None:
-        self._lines: deque[str] = deque(maxlen=size)
+        self._lines: deque[tuple[object, object]] = deque(maxlen=size)
         self._count = 0
         self._raised: list[BaseException] = []
         self.is_open = True
@@ -25,15 +38,15 @@ class Transcript:
     @property
     def lines(self) -> list[str]:
         left_out = self._count - len(self._lines)
-        return [*([f"… {left_out} calls before"] if left_out else []), *self._lines]
+        told = [f"{call} {'✗' if isinstance(answer, BaseException) else '→'} {brief(answer)}" for call, answer in self._lines]
+        return [*([f"… {left_out} calls before"] if left_out else []), *told]
 
-    def note(self, call: str, answer: object) -> None:
+    def note(self, call: object, answer: object) -> None:
         if self.is_open:
             self._count += 1
-            mark = "✗" if isinstance(answer, BaseException) else "→"
-            self._lines.append(f"{call} {mark} {brief(answer, 160)}")
+            self._lines.append((call, answer))
 
-    def note_error(self, call: str, error: BaseException) -> None:
+    def note_error(self, call: object, error: BaseException) -> None:
         self.note(call, error)
         self._raised.append(error)
 
@@ -68,7 +81,7 @@ class RecordingStore:
 
     def _noting(self, method: str, call: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
         async def noted(*args: object, **kwargs: object) -> object:
-            shown = f"{self._name}.{brief_call(method, args, kwargs)}"
+            shown = _Call(f"{self._name}.{method}", args, kwargs)
             try:
                 answer = await call(*args, **kwargs)
             except BaseException as error:

@@ -9,25 +9,24 @@ Tests are sync: each check has an event loop of its own, so no plugin is needed 
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pytest
 
-pytest.register_assert_rewrite("zidane_core.conformance.checks")
+from .baseline import Baseline
+from .check import Check
+from .checks import MODULES, all_checks
+from .conformance import Conformance
+from .profile import PROFILES
+from .results import State
+from .target import Opener, Target, resolve
 
-from .baseline import Baseline  # noqa: E402 -- after the registration
-from .check import Check  # noqa: E402
-from .checks import all_checks  # noqa: E402
-from .conformance import Conformance  # noqa: E402
-from .profile import PROFILES  # noqa: E402
-from .results import State  # noqa: E402
-from .target import Opener, Target, resolve  # noqa: E402
-
-if TYPE_CHECKING:
-    TargetLike = str | Target | Opener
+_CHECK_MODULES = [f"{__package__}.checks.{name}" for name in MODULES]
+pytest.register_assert_rewrite(*(name for name in _CHECK_MODULES if name not in sys.modules))
 
 
 class StoreConformance:

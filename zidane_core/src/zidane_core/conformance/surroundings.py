@@ -34,7 +34,8 @@ class Surroundings:
             time.sleep(0.01)
 
     def _added(self) -> list[str]:
-        threads = [f"the thread {each.name!r}" for each in set(threading.enumerate()) - self._threads if each.is_alive()]
+        others = set(threading.enumerate()) - self._threads - {threading.current_thread()}
+        threads = [f"the thread {each.name!r}" for each in others if each.is_alive()]
         files = [f"the open file {shown}" for number, shown in _open_files().items() - self._files.items() if number]
         return sorted(threads) + sorted(files)
 

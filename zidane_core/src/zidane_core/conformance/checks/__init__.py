@@ -8,7 +8,24 @@ from importlib import import_module
 
 from ..check import Check, Collector
 
-MODULES = ("capabilities", "creation", "append", "reading", "content", "runs", "revisions", "guards")
+MODULES = (
+    "capabilities",
+    "lifecycle",
+    "identity",
+    "creation",
+    "append",
+    "reading",
+    "content",
+    "runs",
+    "revisions",
+    "guards",
+    "operations",
+    "claims",
+    "meta",
+    "listing",
+    "history",
+    "collections",
+)
 """In the order in which they are run."""
 
 
