@@ -25,6 +25,7 @@ MODULES = (
     "listing",
     "history",
     "collections",
+    "cancellation",
 )
 """In the order in which they are run."""
 
