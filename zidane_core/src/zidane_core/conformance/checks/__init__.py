@@ -26,6 +26,8 @@ MODULES = (
     "history",
     "collections",
     "cancellation",
+    "sharing",
+    "durability",
 )
 """In the order in which they are run."""
 
