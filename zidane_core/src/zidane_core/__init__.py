@@ -140,6 +140,7 @@ from .store import (
 )
 
 if TYPE_CHECKING:
+    from .file_map import DirectoryAdapter, FileMapAdapter, FileMapStore, FileMapStoreOptions
     from .opening import PluginWarning, Seconds, hookimpl
 
 __all__ = [
@@ -165,7 +166,11 @@ __all__ = [
     "ContentTooLargeError",
     "CorruptRecordError",
     "Damage",
+    "DirectoryAdapter",
     "DocumentBlock",
+    "FileMapAdapter",
+    "FileMapStore",
+    "FileMapStoreOptions",
     "FireStatus",
     "Guard",
     "Health",
@@ -267,6 +272,10 @@ __all__ = [
 ]
 
 _LATER = {
+    "DirectoryAdapter": ".file_map",
+    "FileMapAdapter": ".file_map",
+    "FileMapStore": ".file_map",
+    "FileMapStoreOptions": ".file_map",
     "PluginWarning": ".opening",
     "Seconds": ".opening",
     "hookimpl": ".opening",
