@@ -8,8 +8,9 @@ from typing import TypeVar, cast
 import anyio
 from msgspec.structs import replace
 
+from zidane_core.clock import wall_clock_ms
 from zidane_core.errors import CorruptRecordError, StoreUnavailableError, ZidaneError
-from zidane_core.memory import MEMORY_CAPABILITIES, MemoryTransaction, wall_clock_ms
+from zidane_core.memory import MEMORY_CAPABILITIES, MemoryTransaction
 from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore
 
 from .adapter import FileMapAdapter, FileMapStoreOptions
