@@ -37,28 +37,32 @@ class TestWhatAiosqliteDoesNotPublish:
         """`Connection` is made from a function that connects."""
         assert list(inspect.signature(aiosqlite.Connection).parameters)[:2] == ["connector", "iter_chunk_size"]
 
-    async def test_an_entry_without_a_future_is_run_in_the_thread(self) -> None:
+    def test_an_entry_without_a_future_is_run_in_the_thread(self) -> None:
         """The queue takes (None, function), and the function runs in the connection's thread."""
-        driver = aiosqlite.Connection(open_in_memory, iter_chunk_size=64)
-        driver._thread.daemon = True
-        async with driver:
-            assert isinstance(driver._tx, SimpleQueue)
-            ran = SimpleQueue[int]()
-            driver._tx.put_nowait((None, lambda: ran.put(threading.get_ident())))
-            assert ran.get(timeout=5) == driver._thread.ident
+        driver = _started(aiosqlite.Connection(open_in_memory, iter_chunk_size=64))
+        assert isinstance(driver._tx, SimpleQueue)
+        ran = SimpleQueue[int]()
+        driver._tx.put_nowait((None, lambda: ran.put(threading.get_ident())))
+        assert ran.get(timeout=5) == driver._thread.ident
+        driver._tx.put_nowait((None, driver.stop))
 
-    async def test_stopping_from_the_thread_ends_it(self) -> None:
-        """`stop` needs no event loop where none runs, and closes the connection behind the work that is queued."""
-        driver = await _started(aiosqlite.Connection(open_in_memory, iter_chunk_size=64))
+    def test_stopping_from_the_thread_ends_it(self) -> None:
+        """`stop` needs no event loop where none runs, and closes `_connection` behind the work that is queued."""
+        driver = _started(aiosqlite.Connection(open_in_memory, iter_chunk_size=64))
+        raw = driver._connection = open_in_memory()
+        assert driver._conn is raw
         driver._tx.put_nowait((None, driver.stop))
         driver._thread.join(timeout=5)
         assert not driver._thread.is_alive()
         assert driver._connection is None
+        with pytest.raises(sqlite3.ProgrammingError):
+            raw.execute("SELECT 1")
 
 
-async def _started(driver: aiosqlite.Connection) -> aiosqlite.Connection:
+def _started(driver: aiosqlite.Connection) -> aiosqlite.Connection:
     driver._thread.daemon = True
-    return await driver
+    driver._thread.start()
+    return driver
 
 
 async def test_work_runs_in_order_and_answers_or_raises() -> None:
@@ -229,7 +233,7 @@ if os.fork():
 @pytest.mark.parametrize("code", FORGOTTEN.values(), ids=FORGOTTEN)
 def test_a_program_that_forgets_to_close_ends_quietly(path: Path, code: str) -> None:
     """The interpreter exits by itself and prints nothing."""
-    process = child("import time, atexit\natexit.register(lambda: print(time.monotonic()))\n" + code, path)
+    process = child(code, path)
     returncode, _, err = outcome(process, timeout=20)
     assert (returncode, err) == (0, "")
 
