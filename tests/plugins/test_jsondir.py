@@ -153,7 +153,12 @@ async def test_a_full_disk_and_a_missing_folder_are_typed_errors_that_change_not
 def test_the_page_shows_the_files_of_the_store() -> None:
     """Every block with a title is a file, to the letter, and all files of the distribution are shown."""
     shown = dict(re.findall(r'^```\w+ title="(.+?)"\n(.*?)^```', PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL))
-    files = ["pyproject.toml", "src/zidane_store_jsondir/store.py", "src/zidane_store_jsondir/plugin.py", "tests/test_contract.py"]
+    files = [
+        "pyproject.toml",
+        "src/zidane_store_jsondir/store.py",
+        "src/zidane_store_jsondir/plugin.py",
+        "tests/test_contract.py",
+    ]
     assert sorted(shown) == sorted(files)
     for name in files:
         assert shown[name] == (PROJECT / name).read_text("utf-8"), name
