@@ -17,7 +17,8 @@ from zidane_core.messages import (
     to_openai_responses,
     to_wire_messages_sync,
 )
-from zidane_core.records import SessionMessage, SessionTurn
+from zidane_core.records import SessionData, SessionMessage, SessionTurn
+from zidane_core.store import SessionStore
 
 from .transcripts import History
 
@@ -41,6 +42,18 @@ def read(history: History) -> list[SessionMessage]:
 
 def as_turns(messages: list[SessionMessage]) -> list[SessionTurn]:
     return [message_turn(message, turn_id=f"t{at}", created_at=at) for at, message in enumerate(messages)]
+
+
+async def loaded(store: SessionStore, history: History) -> list[SessionTurn]:
+    """The history's turns after a save and a load, as a session of its own."""
+    turns = as_turns(read(history))
+    await store.save(
+        SessionData(id=history.name, created_at=0, updated_at=0, status="idle", turns=turns, runs=[], metadata={}),
+        create=True,
+    )
+    session = await store.load(history.name)
+    assert session is not None
+    return list(session.turns)
 
 
 def stored(turns: list[SessionTurn]) -> list[SessionTurn]:

@@ -35,7 +35,7 @@ def zidane_store_options() -> type[msgspec.Struct]:
 def zidane_store_capabilities(url: StoreURL) -> Capabilities:
     from .store import capabilities_of
 
-    return capabilities_of(url.file_path, "full")
+    return capabilities_of(url.file_path if url.path else "any.db", "full")  # a listing asks about `sqlite://`
 
 
 @hookimpl

@@ -59,7 +59,7 @@ def resolve(given: str | Opener | Target) -> Target:
 def _from_url(url: str) -> Target:
     from zidane_core.opening import StoreURL, open_store
 
-    return Target(open=lambda: open_store(url), reference=url, shown=str(StoreURL.parse(url)))
+    return Target(open=lambda: open_store(url), reference=url, shown=str(StoreURL(url)))
 
 
 def _from_reference(reference: str) -> Target:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.claims import demote_stale_running_status, has_stale_run
+from zidane_core.clock import wall_clock_ms
 from zidane_core.errors import RevisionConflictError, RunFencedError, RunInProgressError, SessionNotFoundError
-from zidane_core.memory.store import wall_clock_ms
 from zidane_core.messages import drop_invalid_tool_pairings
 from zidane_core.messages.events import OnPairingDrop
 from zidane_core.messages.lanes import lane_for_runs

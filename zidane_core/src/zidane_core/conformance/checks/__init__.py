@@ -25,6 +25,9 @@ MODULES = (
     "listing",
     "history",
     "collections",
+    "cancellation",
+    "sharing",
+    "durability",
 )
 """In the order in which they are run."""
 

@@ -11,6 +11,7 @@ from ..check import Collector
 from ..expectations import equal, outcome, raises
 from ..kit import Kit
 from ..samples import turn, turns
+from ..surroundings import Surroundings
 
 check = Collector()
 
@@ -60,16 +61,15 @@ async def amid_calls(kit: Kit) -> None:
 @check("close.leaves-nothing")
 async def leaves_nothing(kit: Kit) -> None:
     """Opening, using and closing many times leaves no task, thread, file or connection behind."""
-    from ..surroundings import Surroundings
-
     session_id = await kit.session(1)
+    await kit.store.aclose()
     before = Surroundings()
     for at in range(kit.count(100, least=10)):
         async with kit.target.open() as store:
             await store.load(session_id)
             if at % 3 == 0:
                 await outcome(store.append_turns(session_id, [turn(0, "conflict")]))
-    left = await asyncio.to_thread(before.left_behind)
+    left = await before.left_behind_soon()
     equal(left, [], "what is left after closing")
 
 
