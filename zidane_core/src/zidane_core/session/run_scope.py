@@ -84,7 +84,7 @@ class RunScope:
         self._stats = stats
 
     def child(self, prompt: str | Sequence[ContentBlock] | None, *, call_id: str, label: str | None = None) -> ChildRun:
-        """A subagent's run, started by the tool call `call_id`; it shares the claim. RunFencedError once that is over."""
+        """A subagent's run, started by the tool call `call_id`; it shares the claim. RunFencedError once it is over."""
         self._check_going_on()
         request = RunRequest(
             prompt=prompt,
