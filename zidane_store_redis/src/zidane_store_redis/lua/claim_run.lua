@@ -1,0 +1,19 @@
+-- claim_run: a compare-and-swap on the epoch of the run that holds the session.
+--
+-- KEYS  as in _session.lua
+-- ARGV  also: owner (stored), displaces (an epoch)
+-- Reply {"=", claimed 0 or 1, epoch, rev, status before, holder before (stored) or false, its silence in ms}
+
+return write_session(function()
+  local refusal = judge_existence() or judge_guard()
+  if refusal then return refusal end
+  local previous, holder, epoch = head.status, head.owner or false, head.epoch or "0"
+  if previous == "running" and epoch ~= request.displaces then
+    return { "=", 0, epoch, head.rev, previous, holder, quiet_ms() }
+  end
+  begin_writing()
+  head.rev = next_rev()
+  head.status, head.owner, head.epoch, head.active = "running", request.owner, head.rev, text(now)
+  head.updated = later(head.updated, text(now))
+  return { "=", 1, head.epoch, head.rev, previous, holder, "0" }
+end)
