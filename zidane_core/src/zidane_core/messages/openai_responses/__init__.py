@@ -1,0 +1,1 @@
+"""The OpenAI Responses format: a list of items."""
