@@ -1,0 +1,108 @@
+"""One server or a cluster behind a redis-py client: running scripts on the connection that serves a key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis, RedisCluster
+from redis.exceptions import NoScriptError
+
+from ._scripts import Script
+
+Argument = bytes | int | str
+Reply = Any
+
+Client = Redis | RedisCluster
+
+
+class Server:
+    """A client, with at most `connections` calls in flight: redis-py would fail the call that is one too many."""
+
+    is_cluster = False
+
+    def __init__(self, client: Client, connections: int) -> None:
+        self.client = client
+        self._turnstile = asyncio.Semaphore(connections)
+
+    async def run(self, script: Script, keys: Sequence[bytes], *arguments: Argument) -> Reply:
+        """What the script answers. A server that does not know it (new, restarted, flushed) gets its text."""
+        async with self._turnstile:
+            try:
+                return await self._call("EVALSHA", script.sha, len(keys), *keys, *arguments)
+            except NoScriptError:
+                return await self._call("EVAL", script.text, len(keys), *keys, *arguments)
+
+    async def run_and_wait(
+        self, script: Script, keys: Sequence[bytes], *arguments: Argument, replicas: int, timeout_ms: int
+    ) -> tuple[Reply, int]:
+        """What the script answers, and how many replicas have it: WAIT speaks for the connection that it comes on."""
+        async with self._turnstile:
+            try:
+                call = ("EVALSHA", script.sha, len(keys), *keys, *arguments)
+                return await self._call_and_wait(keys[0], call, replicas, timeout_ms)
+            except NoScriptError:
+                call = ("EVAL", script.text, len(keys), *keys, *arguments)
+                return await self._call_and_wait(keys[0], call, replicas, timeout_ms)
+
+    async def call(self, *command: Argument) -> Reply:
+        async with self._turnstile:
+            return await self._call(*command)
+
+    async def forget_connections(self) -> None:
+        """Make the next call connect anew: behind the same name there may be another server now."""
+        await cast("Redis", self.client).connection_pool.disconnect(inuse_connections=False)
+
+    async def facts(self, section: str) -> list[dict[str, Any]]:
+        """A section of INFO, of every primary."""
+        return [cast("dict[str, Any]", await self.call("INFO", section))]
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+    async def _call(self, *command: Argument) -> Reply:
+        return await cast("Any", self.client).execute_command(*command)
+
+    async def _call_and_wait(
+        self, key: bytes, call: tuple[Argument, ...], replicas: int, timeout_ms: int
+    ) -> tuple[Reply, int]:
+        pipeline = cast("Any", self.client).pipeline(transaction=False)
+        async with pipeline:
+            pipeline.execute_command(*call)
+            pipeline.execute_command("WAIT", replicas, timeout_ms)
+            reply, confirmed = await pipeline.execute(raise_on_error=False)
+        return _unless_failed(reply), _unless_failed(confirmed)
+
+
+class ClusterServer(Server):
+    """A cluster: redis-py follows MOVED and ASK, which say that nothing was executed."""
+
+    is_cluster = True
+
+    async def forget_connections(self) -> None:
+        """Read the cluster's layout anew before the next call."""
+        await cast("RedisCluster", self.client).aclose()
+
+    async def facts(self, section: str) -> list[dict[str, Any]]:
+        cluster = cast("Any", self.client)
+        found: Any = await cluster.execute_command("INFO", section, target_nodes=RedisCluster.PRIMARIES)
+        return list(found.values()) if all(isinstance(value, dict) for value in found.values()) else [found]
+
+    async def _call_and_wait(
+        self, key: bytes, call: tuple[Argument, ...], replicas: int, timeout_ms: int
+    ) -> tuple[Reply, int]:
+        cluster = cast("Any", self.client)
+        await cluster.initialize()
+        node = cluster.get_node_from_key(key)
+        pipeline = cluster.pipeline()
+        pipeline.execute_command(*call, target_nodes=node)
+        pipeline.execute_command("WAIT", replicas, timeout_ms, target_nodes=node)
+        reply, confirmed = await pipeline.execute(raise_on_error=False, allow_redirections=False)
+        return _unless_failed(reply), _unless_failed(confirmed)
+
+
+def _unless_failed(reply: Reply) -> Reply:
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
