@@ -8,9 +8,9 @@ a sequence of calls that this client makes one after the other, of which the ser
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from secrets import token_urlsafe
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,7 +34,7 @@ class _Lane:
     """A sequence of calls. Its numbers only rise, so the server can tell a call that was overtaken."""
 
     def __init__(self) -> None:
-        self.name = b"l" + os.urandom(9)
+        self.name = "l" + token_urlsafe(9)
         self.last = 0
 
 
@@ -64,7 +64,7 @@ class Calls:
         """Run a script that writes. `given` is what the call was given, for telling it from others of its name."""
         request = {**fields, **self._conditions(guard)}
         if guard.op_id is not None:
-            request["op"] = b"o" + guard.op_id.encode()
+            request["op"] = "o" + guard.op_id
             request["fingerprint"] = fingerprint_of(*given(), (guard.fence, guard.expected_rev))
             return await self._write(script, keys, request, session_id)
         lane = self._idle_lanes.pop() if self._idle_lanes else _Lane()
@@ -89,6 +89,29 @@ class Calls:
     async def command(self, *command: Argument, session_id: str | None = None) -> Reply:
         """Run a command that only reads."""
         return await self._persist(lambda: self.server.call(*command), session_id)
+
+    async def facts(self, section: str) -> list[dict[str, Any]]:
+        """A section of INFO, of every primary."""
+        return await self._persist(lambda: self.server.facts(section), None)
+
+    async def version(self) -> tuple[str, str]:
+        """The server's version, and whether it is redis or valkey."""
+        facts = (await self.facts("server"))[0]
+        name = str(facts.get("server_name", "redis"))
+        return str(facts.get(f"{name}_version", facts.get("redis_version", ""))), name
+
+    async def config(self, name: str) -> str:
+        """One setting of the server. Raises PermissionDeniedError where CONFIG is not for us."""
+        return await self._persist(lambda: self.server.config(name), None)
+
+    async def recall(self, keys: Sequence[bytes], op_id: str, session_id: str) -> list[Any] | None:
+        """The first answer of a named operation."""
+        for key in keys:
+            kept = await self.command("HGET", key, b"o" + op_id.encode(), session_id=session_id)
+            if kept is not None:
+                answer: list[Any] = msgspec.msgpack.decode(kept)[1]
+                return answer[1:]
+        return None
 
     # -- how it is done -----------------------------------------------------------------------
 

@@ -7,11 +7,12 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.blocks import JsonValue
-from zidane_core.errors import CorruptRecordError, InvalidContentError, SessionNotFoundError, StoreBusyError
+from zidane_core.errors import InvalidContentError, SessionNotFoundError, StoreBusyError
 from zidane_core.records import RunOwner, Schedule, ScheduleFire, SendRequestRecord, SessionArtifact, SessionHeader
 from zidane_core.store import (
     FIRE_HISTORY,
@@ -35,7 +36,7 @@ from ._scripts import Script
 T = TypeVar("T")
 
 TRIES = 50
-"""Of a decision that others' writes made stale."""
+"""Of a decision that the writes of others made stale."""
 
 
 class CollectionParts(ListingCalls):
@@ -61,9 +62,7 @@ class CollectionParts(ListingCalls):
             **requests.creation(create),
         }
         given = (request_id, fingerprint, owner, create)
-        answer = await self._write(
-            scripts.CLAIM_SEND_REQUEST, "claim_send_request", session_id, guard, fields, *given
-        )
+        answer = await self._write(scripts.CLAIM_SEND_REQUEST, "claim_send_request", session_id, guard, fields, *given)
         if answer[0] == 1:
             return SendRequestClaim(claimed=True)
         return SendRequestClaim(claimed=False, record=send_request_of(session_id, request_id, answer[1]))
@@ -76,7 +75,7 @@ class CollectionParts(ListingCalls):
     async def _settle_send_request(self, session_id: str, request_id: str, result: JsonValue, guard: Guard) -> bool:
         fields: dict[str, Any] = {"request_id": request_id}
         if result is not None:
-            fields["result"] = codec.encode_value(result)
+            fields["result"] = requests.blob(codec.encode_value(result))
         given = (request_id, result)
         answer = await self._write(
             scripts.SETTLE_SEND_REQUEST, "settle_send_request", session_id, guard, fields, *given
@@ -89,9 +88,7 @@ class CollectionParts(ListingCalls):
         try:
             stored = await _decided(lambda: self._try_upsert(artifact, guard))
         except ArtifactIdError:
-            raise InvalidContentError(
-                "$.id", f"another artifact of the session has the id {artifact.id!r}"
-            ) from None
+            raise InvalidContentError("$.id", f"another artifact of the session has the id {artifact.id!r}") from None
         return codec.decode(SessionArtifact, stored, session_id=artifact.session_id, where="an artifact")
 
     async def _try_upsert(self, artifact: SessionArtifact, guard: Guard) -> bytes:
@@ -103,7 +100,7 @@ class CollectionParts(ListingCalls):
         row = artifact if twin is None else merge_artifact(twin, artifact)
         fields["artifact_id"] = row.id
         if twin is not None or all(other.id != row.id for other in current):
-            fields["stored"] = codec.encode(row)
+            fields["stored"] = requests.blob(codec.encode(row))
         if twin is None:
             fields["evicted"] = select_artifact_evictions(current)
         answer = await self._write(
@@ -124,16 +121,15 @@ class CollectionParts(ListingCalls):
 
     async def _delete_artifact(self, session_id: str, artifact_id: str, guard: Guard) -> bool:
         fields = {"artifact_id": artifact_id}
-        answer = await self._write(
-            scripts.DELETE_ARTIFACT, "delete_artifact", session_id, guard, fields, artifact_id
-        )
+        answer = await self._write(scripts.DELETE_ARTIFACT, "delete_artifact", session_id, guard, fields, artifact_id)
         return answer[0] == 1
 
     async def _read_artifacts(self, ids: Iterable[str]) -> list[tuple[bytes | None, list[SessionArtifact]]]:
         """Of each session the state of its artifacts, None without a session, and the artifacts as first put."""
         found: list[tuple[bytes | None, list[SessionArtifact]]] = []
         for batch in self._by_shard(ids):
-            keys = [key for each in batch for key in self._keys_of(each)._artifact_keys()]
+            names = [self._keys_of(each) for each in batch]
+            keys = [key for name in names for key in (name.head, name.artifacts)]
             reply: list[Any] = await self._calls.read(scripts.READ_ARTIFACTS, keys)
             for session_id, (state, flat) in zip(batch, reply, strict=True):
                 entries = in_order(flat, session_id=session_id, where="the artifacts")
@@ -143,7 +139,7 @@ class CollectionParts(ListingCalls):
     # -- schedules ----------------------------------------------------------------------------
 
     async def _save_schedule(self, schedule: Schedule, *, keep_next_fire_at: bool, guard: Guard) -> None:
-        stored = codec.encode(replace(schedule, last_fire=None))
+        stored = requests.blob(codec.encode(replace(schedule, last_fire=None)))
         given = (schedule, keep_next_fire_at)
         if not keep_next_fire_at:
             await self._put_schedule("save_schedule", schedule.id, guard, {"compare": False, "stored": stored}, given)
@@ -154,7 +150,11 @@ class CollectionParts(ListingCalls):
             row = schedule
             if current is not None:
                 row = replace(schedule, next_fire_at=_schedule_of(schedule.id, current).next_fire_at)
-            fields = {"compare": True, "expected": current, "stored": codec.encode(replace(row, last_fire=None))}
+            fields = {
+                "compare": True,
+                "expected": _blob(current),
+                "stored": requests.blob(codec.encode(replace(row, last_fire=None))),
+            }
             await self._put_schedule("save_schedule", schedule.id, guard, fields, given)
 
         await _decided(keeping)
@@ -162,10 +162,10 @@ class CollectionParts(ListingCalls):
     async def _claim_schedule_fire(self, schedule_id: str, due_at: int, next_fire_at: int | None, guard: Guard) -> bool:
         async def claiming() -> bool:
             current = await self._stored_schedule(schedule_id)
-            fields: dict[str, Any] = {"compare": True, "expected": current}
+            fields: dict[str, Any] = {"compare": True, "expected": _blob(current)}
             schedule = None if current is None else _schedule_of(schedule_id, current)
             if schedule is not None and may_fire(schedule, due_at):
-                fields["stored"] = codec.encode(replace(schedule, next_fire_at=next_fire_at))
+                fields["stored"] = requests.blob(codec.encode(replace(schedule, next_fire_at=next_fire_at)))
             given = (due_at, next_fire_at)
             return await self._put_schedule("claim_schedule_fire", schedule_id, guard, fields, given)
 
@@ -187,10 +187,8 @@ class CollectionParts(ListingCalls):
         return bool(answer[0] == 1)
 
     async def _record_schedule_fire(self, fire: ScheduleFire, guard: Guard) -> None:
-        fields = {"fire_id": fire.id, "stored": codec.encode(fire), "limit": FIRE_HISTORY}
-        await self._write_schedule(
-            scripts.RECORD_FIRE, "record_schedule_fire", fire.schedule_id, guard, fields, fire
-        )
+        fields = {"fire_id": fire.id, "stored": requests.blob(codec.encode(fire)), "limit": FIRE_HISTORY}
+        await self._write_schedule(scripts.RECORD_FIRE, "record_schedule_fire", fire.schedule_id, guard, fields, fire)
 
     async def _write_schedule(
         self, script: Script, method: str, schedule_id: str, guard: Guard, fields: dict[str, Any], given: object
@@ -227,6 +225,10 @@ async def _decided(attempt: Callable[[], Awaitable[T]]) -> T:
         except StaleError:
             await asyncio.sleep(random.uniform(0, 0.001 * min(2**tried, 50)))  # noqa: S311 -- jitter
     raise StoreBusyError(f"others kept changing the same record through {TRIES} tries")
+
+
+def _blob(stored: bytes | None) -> msgspec.Raw | None:
+    return None if stored is None else requests.blob(stored)
 
 
 def _artifact_of(session_id: str, stored: bytes) -> SessionArtifact:

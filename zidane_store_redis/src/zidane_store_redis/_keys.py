@@ -68,6 +68,10 @@ class Keys:
         names = ("ops", "ops-before", "index", "expiry", "places", "schedules")
         return ScopeKeys(*(f"{tenant}:{name}".encode() for name in names))
 
+    def scope_of(self, scope: str, session_id: str) -> ScopeKeys:
+        """What is shared by the sessions of one shard."""
+        return self.scope(scope, shard_of(session_id, self.shards))
+
     def scope_of_schedules(self, scope: str) -> ScopeKeys:
         """A scope's schedules lie together, because they are listed in the order in which they were made."""
         return self.scope(scope, shard_of(scope, self.shards))

@@ -45,16 +45,17 @@ class ListingCalls(SessionCalls):
     async def _list_ids(self, where: SessionFilter, *, limit: int | None, after: str | None) -> list[str]:
         """By id. The index answers all and one project; an agent or a status costs a look at every head passed."""
         kind, place = ("i", b"") if where.project_root is UNSET else ("p", place_of(where.project_root))
+        behind = (after or "").encode()
         if where.agent_id is UNSET and where.status is UNSET:
-            return [member.decode() for member in await self._range(kind, place, limit, after or "")]
+            return [member.decode() for member in await self._range(kind, place, limit, behind)]
         found: list[str] = []
         while limit is None or len(found) < limit:
-            page = [member.decode() for member in await self._range(kind, place, _PAGE, after or "")]
+            page = [member.decode() for member in await self._range(kind, place, _PAGE, behind)]
             rows = await self._read_rows(page, heads_only=True)
             found += (each for each in page if each in rows and matches_session_filter(rows[each].head, where))
             if len(page) < _PAGE:
                 break
-            after = page[-1]
+            behind = page[-1].encode()
         return found[:limit]
 
     async def _list_meta(
@@ -64,26 +65,27 @@ class ListingCalls(SessionCalls):
         kind, place = ("r", b"") if where.project_root is UNSET else ("q", place_of(where.project_root))
         found: list[SessionMetaRow] = []
         step = _PAGE if limit is None or where.agent_id is not UNSET or where.status is not UNSET else limit
-        behind = after
+        behind, updated = (b"", "") if after is None else (after[1].encode(), str(after[0]))
         while limit is None or len(found) < limit:
-            updated_at, session_id = behind or (0, "")
-            members = await self._range(kind, place, step, session_id, str(updated_at) if behind else "")
+            members = await self._range(kind, place, step, behind, updated)
             page = [member.partition(b":")[2].decode() for member in members]
             rows = await self._read_rows(page)
-            found += (rows[each].meta() for each in page if each in rows and matches_session_filter(rows[each].head, where))
+            found += (
+                rows[each].meta() for each in page if each in rows and matches_session_filter(rows[each].head, where)
+            )
             if len(page) < step:
                 break
-            behind = _updated_at(members[-1]), page[-1]
+            behind, updated = members[-1], ""
         return found[:limit]
 
     async def _ids_with_artifacts(self) -> list[str]:
-        return [member.decode() for member in await self._range("a", b"", None, "")]
+        return [member.decode() for member in await self._range("a", b"", None, b"")]
 
     # -- how it is done -----------------------------------------------------------------------
 
-    async def _range(self, kind: str, place: bytes, limit: int | None, after: str, updated: str = "") -> list[bytes]:
-        """The members of one kind from all shards, in order."""
-        arguments = (kind, place, -1 if limit is None else limit, after.encode(), updated)
+    async def _range(self, kind: str, place: bytes, limit: int | None, behind: bytes, updated: str = "") -> list[bytes]:
+        """The members of one kind from all shards, in order, behind a member, or behind an id of `updated`."""
+        arguments = (kind, place, -1 if limit is None else limit, behind, updated)
 
         async def of_shard(shard: int) -> list[bytes]:
             keys = self._keys.scope(self._scope, shard)

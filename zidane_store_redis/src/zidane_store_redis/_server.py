@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.sentinel import Sentinel
 from redis.exceptions import NoScriptError
 
 from ._scripts import Script
@@ -22,8 +23,9 @@ class Server:
 
     is_cluster = False
 
-    def __init__(self, client: Client, connections: int) -> None:
+    def __init__(self, client: Client, connections: int, *, owns: bool = True) -> None:
         self.client = client
+        self._owns = owns
         self._turnstile = asyncio.Semaphore(connections)
 
     async def run(self, script: Script, keys: Sequence[bytes], *arguments: Argument) -> Reply:
@@ -58,8 +60,16 @@ class Server:
         """A section of INFO, of every primary."""
         return [cast("dict[str, Any]", await self.call("INFO", section))]
 
+    async def config(self, name: str) -> str:
+        """One setting."""
+        found: Any = await self.call("CONFIG GET", name)
+        pairs = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
+        return next((value.decode() if isinstance(value, bytes) else str(value) for value in pairs.values()), "")
+
     async def aclose(self) -> None:
-        await self.client.aclose()
+        """Close what was made here, not a client that was handed in."""
+        if self._owns:
+            await self.client.aclose()
 
     async def _call(self, *command: Argument) -> Reply:
         return await cast("Any", self.client).execute_command(*command)
@@ -73,6 +83,21 @@ class Server:
             pipeline.execute_command("WAIT", replicas, timeout_ms)
             reply, confirmed = await pipeline.execute(raise_on_error=False)
         return _unless_failed(reply), _unless_failed(confirmed)
+
+
+class SentinelServer(Server):
+    """A primary that sentinels name; every new connection asks them."""
+
+    def __init__(self, client: Client, connections: int, sentinel: Sentinel) -> None:
+        super().__init__(client, connections)
+        self._sentinel = sentinel
+
+    async def aclose(self) -> None:
+        try:
+            await super().aclose()
+        finally:
+            for watcher in self._sentinel.sentinels:
+                await watcher.aclose()
 
 
 class ClusterServer(Server):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from zidane_core import codec
 from zidane_core.errors import CorruptRecordError, SessionNotFoundError
 from zidane_core.records import Damage, RunOwner, SessionData, SessionHeader, SessionTurn, Status
 from zidane_core.store import (
@@ -127,7 +126,7 @@ class SessionCalls(BaseStore):
             **requests.creation(request.create),
         }
         if request.run is not None:
-            fields["run"] = (request.run.id, request.run.stored)
+            fields["run"] = requests.run_pair(request.run)
         if request.metadata is not None:
             fields["metadata"] = requests.change(request.metadata)
         answer = await self._write(
@@ -150,7 +149,7 @@ class SessionCalls(BaseStore):
             "metadata": requests.change(request.metadata),
             "agent": session.agent_id,
             "root": session.project_root,
-            "place": place_of(session.project_root),
+            "place": requests.blob(place_of(session.project_root)),
             "updated": str(session.updated_at),
             "status": session.status,
             "extra": requests.named_values(session.extra),
@@ -182,7 +181,7 @@ class SessionCalls(BaseStore):
     async def _recall_mutation(self, session_id: str, op_id: str) -> Written | None:
         keys = self._keys_of(session_id)
         answer = await self._calls.recall((keys.operations, keys.operations_before), op_id, session_id)
-        return None if answer is None or answer[0] is None else written_of(answer)
+        return None if answer is None or answer[0] is False else written_of(answer)
 
     async def _truncate(self, session_id: str, turn_id: str, guard: Guard) -> list[SessionTurn]:
         await self._check_tail(session_id, turn_id)

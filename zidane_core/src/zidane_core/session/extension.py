@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -26,7 +26,7 @@ _current: ContextVar[Session | None] = ContextVar("zidane_extension_session", de
 
 
 @contextmanager
-def extension_session(session: Session | None) -> Iterator[Session | None]:
+def extension_session(session: Session | None) -> Generator[Session | None]:
     """Bind the session that `current_extension_session` gives in this block and the tasks started in it.
 
     Leaving from another context, as a generator closed elsewhere does, is harmless.

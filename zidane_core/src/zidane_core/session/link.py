@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from uuid import uuid4
 
 import anyio
 
@@ -28,11 +29,12 @@ class SessionLink:
         store: SessionStore | None,
         *,
         clock: Callable[[], int],
-        new_id: Callable[[], str],
+        new_id: Callable[[], str] | None,
         adopts: bool,
     ) -> None:
         self.state, self.store = state, store
-        self.clock, self.new_id = clock, new_id
+        self.clock = clock
+        self._given_new_id = new_id
         self.fence: int | None = None
         """The epoch of the claim that the session's run holds."""
         self.writing = anyio.Lock()
@@ -43,6 +45,15 @@ class SessionLink:
         if self.store is None:
             raise StoreError(f"session {self.state.id!r} has no store to save it in: pass one to create_session")
         return self.store
+
+    def new_id(self) -> str:
+        return uuid4().hex if self._given_new_id is None else self._given_new_id()
+
+    async def new_turn_id(self) -> str:
+        """The store's own id where it makes them, and no generator was given."""
+        if self._given_new_id is None and self.store is not None and self.store.capabilities.ids:
+            return await self.store.generate_turn_id()
+        return self.new_id()
 
     def guard(self, *, expected_rev: int | None = None) -> Guard:
         if self.fence is None and expected_rev is None:

@@ -16,9 +16,10 @@ from zidane_core.messages import drop_invalid_tool_pairings
 from zidane_core.messages.events import OnPairingDrop
 from zidane_core.messages.lanes import lane_for_runs
 from zidane_core.records import JsonObject, SessionData, SessionHistory, SessionRun
-from zidane_core.store import Guard, SessionStore
+from zidane_core.store import Guard, SessionStore, Written
 from zidane_core.store.checks import check_id
 
+from .link import SessionLink
 from .session import Session
 from .state import SessionState
 
@@ -49,21 +50,11 @@ async def create_session(
         InvalidContentError: JSON cannot hold the metadata.
     """
     if data is None:
-        now = (wall_clock_ms if clock is None else clock)()
-        data = SessionData(
-            id=await _new_session_id(store, new_id) if id is None else id,
-            created_at=now,
-            updated_at=now,
-            status="idle",
-            turns=[],
-            runs=[],
-            metadata={} if metadata is None else metadata,
-            agent_id=agent_id,
-            project_root=project_root,
-        )
+        session_id = await _new_session_id(store, new_id) if id is None else id
+        data = _new_data(session_id, clock, agent_id=agent_id, project_root=project_root, metadata=metadata)
     check_id("the session id", data.id)
     data = _healed(codec.copy_of(data), "keep", on_pairing_drop)
-    return Session(SessionState(data), store, clock=clock, new_id=new_id)
+    return Session(_link(data, store, clock, new_id))
 
 
 async def load_session(
@@ -86,20 +77,14 @@ async def load_session(
     Raises:
         CorruptRecordError: a record of it cannot be read.
     """
-    for _ in range(_HEAL_TRIES):
-        data = await store.load(session_id)
-        if data is None:
-            return None
-        demoted = demote_stale_running_status(data) if has_stale_run(data) else data
-        if demoted is data or not persist_heal or await _store_demotion(store, data, demoted):
-            break
-    else:
-        demoted = data  # others keep writing, so it is alive
+    read = await _read_settled(store, session_id, persist=persist_heal)
+    if read is None:
+        return None
+    data, demoted = read
     healed = _healed(demoted, reused_call_ids, on_pairing_drop)
-    if healed.turns is not demoted.turns and persist_heal and demoted.status != "running":
+    if healed is not demoted and persist_heal and demoted.status != "running":
         healed = await _store_heal(store, healed, reused_call_ids)
-    died = _newest_died(data, demoted)
-    return Session(SessionState(healed), store, clock=clock, new_id=new_id, interrupted=died)
+    return Session(_link(healed, store, clock, new_id), interrupted=_newest_died(data, demoted))
 
 
 async def open_session(
@@ -120,17 +105,48 @@ async def open_session(
     loaded = await load_session(store, session_id, on_pairing_drop=on_pairing_drop, clock=clock, new_id=new_id)
     if loaded is not None:
         return loaded
-    session = await create_session(
+    check_id("the session id", session_id)
+    data = _new_data(session_id, clock, agent_id=agent_id, project_root=project_root, metadata=metadata)
+    return Session(_link(codec.copy_of(data), store, clock, new_id, adopts=True))
+
+
+def _link(
+    data: SessionData,
+    store: SessionStore | None,
+    clock: Callable[[], int] | None,
+    new_id: Callable[[], str] | None,
+    *,
+    adopts: bool = False,
+) -> SessionLink:
+    return SessionLink(
+        SessionState(data),
         store,
+        clock=wall_clock_ms if clock is None else clock,
+        new_id=new_id,
+        adopts=adopts,
+    )
+
+
+def _new_data(
+    session_id: str,
+    clock: Callable[[], int] | None,
+    *,
+    agent_id: str | None,
+    project_root: str | None,
+    metadata: JsonObject | None,
+) -> SessionData:
+    now = (wall_clock_ms if clock is None else clock)()
+    return SessionData(
         id=session_id,
+        created_at=now,
+        updated_at=now,
+        status="idle",
+        turns=[],
+        runs=[],
+        metadata={} if metadata is None else metadata,
         agent_id=agent_id,
         project_root=project_root,
-        metadata=metadata,
-        clock=clock,
-        new_id=new_id,
     )
-    session._adopts = True  # noqa: SLF001 -- a session's maker
-    return session
 
 
 async def _new_session_id(store: SessionStore | None, new_id: Callable[[], str] | None) -> str:
@@ -148,19 +164,35 @@ def _healed(data: SessionData, reused_call_ids: ReusedCallIds, on_drop: OnPairin
     return data if turns is data.turns else replace(data, turns=turns)
 
 
-async def _store_demotion(store: SessionStore, read: SessionData, demoted: SessionData) -> bool:
-    """Store that the run died, if the session is still as it was read. False when it has moved on."""
-    if not store.capabilities.guards:
-        return True  # it could overwrite a live owner's status, so it stays in memory
+async def _read_settled(
+    store: SessionStore, session_id: str, *, persist: bool
+) -> tuple[SessionData, SessionData] | None:
+    """The session as it is stored, and as it is once a run that died is demoted; that is stored too if asked for."""
+    for _ in range(_HEAL_TRIES):
+        data = await store.load(session_id)
+        if data is None:
+            return None
+        demoted = demote_stale_running_status(data) if has_stale_run(data) else data
+        if demoted is data or not persist:
+            return data, demoted
+        written = await _store_demotion(store, data, demoted)
+        if written is not None:
+            return data, replace(demoted, rev=written.rev)
+    data = await store.load(session_id)  # others keep writing, so it is alive
+    return None if data is None else (data, data)
+
+
+async def _store_demotion(store: SessionStore, read: SessionData, demoted: SessionData) -> Written | None:
+    """Store that the run died, if the session is still as it was read. None when it has moved on."""
+    if not store.capabilities.guards:  # it could overwrite a live owner's status, so it stays in memory
+        return Written(rev=read.rev or 0)
     guard = Guard(fence=read.epoch, expected_rev=read.rev)
     try:
         if store.capabilities.meta:
-            await store.save_meta(demoted, keys=(), guard=guard)
-        else:
-            await store.update_status(read.id, "idle", touch=False, guard=guard)
+            return await store.save_meta(demoted, keys=(), guard=guard)
+        return await store.update_status(read.id, "idle", touch=False, guard=guard)
     except (RevisionConflictError, RunFencedError, RunInProgressError, SessionNotFoundError):
-        return False
-    return True
+        return None
 
 
 async def _store_heal(store: SessionStore, healed: SessionData, reused_call_ids: ReusedCallIds) -> SessionData:

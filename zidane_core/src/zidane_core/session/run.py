@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -26,8 +27,9 @@ from zidane_core.records import (
 from zidane_core.store import NO_GUARD, Guard, RunClaim, SessionStore
 
 from .heartbeat import Heartbeat, heartbeat, undisturbed
+from .link import SessionLink
 from .prompts import prompt_text, prompt_turn
-from .run_records import RunStats
+from .run_records import RunStats, ended_run
 
 if TYPE_CHECKING:
     from .session import Session
@@ -54,9 +56,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 class RunScope:
     """What a run and its children have in common: a record, turns, and an end."""
 
-    def __init__(self, session: Session, request: RunRequest) -> None:
-        self._session, self._request = session, request
-        self._id = session._new_id() if request.run_id is None else request.run_id  # noqa: SLF001 -- its own room
+    def __init__(self, session: Session, link: SessionLink, request: RunRequest) -> None:
+        self._session, self._link, self._request = session, link, request
+        self._id = link.new_id() if request.run_id is None else request.run_id
         self._draft: Draft | None = None
         self._stats: RunStats | None = None
 
@@ -71,7 +73,7 @@ class RunScope:
     @property
     def record(self) -> SessionRun:
         """The run's record as it stands."""
-        return self._session._state.run(self._id)  # noqa: SLF001 -- its own room
+        return self._link.state.run(self._id)
 
     async def append(self, *turns: SessionTurn) -> None:
         """Store turns under the run's claim; a turn without a run id gets this run's. Raises as `append_turns`."""
@@ -94,7 +96,7 @@ class RunScope:
             parent=self.record,
             parent_call_id=call_id,
         )
-        return ChildRun(self._session, request)
+        return ChildRun(self._session, self._link, request)
 
     async def to_messages(self, **options: Any) -> list[SessionMessage]:
         """This run's conversation, ready to send; see `Session.to_messages`."""
@@ -106,7 +108,7 @@ class RunScope:
     async def _record_start(self) -> None:
         """The run record and the user turn, in one write."""
         session, request, parent = self._session, self._request, self._request.parent
-        now = session._clock()  # noqa: SLF001 -- its own room
+        now = self._link.clock()
         run = SessionRun(
             id=self._id,
             status="running",
@@ -132,9 +134,9 @@ class RunScope:
     async def _conclude(self, status: RunStatus, error: BaseException | None) -> None:
         if status != "completed":
             await self._keep_draft()
-        run = self._session._ended(  # noqa: SLF001 -- its own room
-            self._id, status, self._stats, None if status != "error" else _one_line(error)
-        )
+        stats = self._session.totals(self._id) if self._stats is None else self._stats
+        message = _one_line(error) if status == "error" else None
+        run = ended_run(self.record, status, at=self._link.clock(), stats=stats, error=message)
         await self._store_end(run, status)
 
     async def _store_end(self, run: SessionRun, status: RunStatus) -> None:
@@ -193,7 +195,7 @@ class ActiveRun(RunScope):
             await self._leave(error)
         finally:
             if self._granted:
-                self._session._fence = None  # noqa: SLF001 -- its own room
+                self._link.fence = None
 
     # -- beginning ----------------------------------------------------------------------------
 
@@ -201,7 +203,7 @@ class ActiveRun(RunScope):
         """Claim the session. Not to be disturbed: a claim that is granted must be known, to be given back."""
         session, store = self._session, self._session.store
         if store is None:
-            session._state.status = "running"  # noqa: SLF001 -- its own room
+            self._link.state.status = "running"
             return
         guard = Guard(op_id=uuid4().hex) if store.capabilities.operations else NO_GUARD
 
@@ -209,17 +211,17 @@ class ActiveRun(RunScope):
             stale_after_ms = self._request.stale_after_ms
             answer = await claim_run(store, session.id, stale_after_ms=stale_after_ms, create=create, guard=guard)
             if answer.claimed:
-                self._granted, session._fence = True, answer.epoch  # noqa: SLF001 -- its own room
-                session._state.status = "running"  # noqa: SLF001 -- its own room
+                self._granted, self._link.fence = True, answer.epoch
+                self._link.state.status = "running"
             return answer
 
-        answer = await undisturbed(session._send(claim))  # noqa: SLF001 -- its own room
+        answer = await undisturbed(self._link.send(claim))
         if answer is not None and not answer.claimed:
             raise RunInProgressError(session.id, holder=answer.holder, quiet_ms=answer.quiet_ms)
 
     async def _begin(self) -> None:
         session = self._session
-        state = session._state  # noqa: SLF001 -- its own room
+        state = self._link.state
         if session.store is not None and state.complete_at != state.rev:
             await session.refresh()  # others wrote since it was read
         for run, demoted in zip(list(state.runs), demoted_runs(state.runs), strict=True):
@@ -236,31 +238,29 @@ class ActiveRun(RunScope):
         except ZidaneError as failed:
             error.add_note(f"the claim could not be given back: {failed}")
         finally:
-            self._session._fence = None  # noqa: SLF001 -- its own room
+            self._link.fence = None
 
     async def _renew(self) -> None:
         session = self._session
-        store, fence = session.store, session._fence  # noqa: SLF001 -- its own room
+        store, fence = session.store, self._link.fence
         if store is None or fence is None:
             return
-        try:
+        with suppress(StoreUnavailableError):  # the next beat may get through; if none does, the fence tells
             await store.renew_run(session.id, fence=fence)
-        except StoreUnavailableError:
-            pass  # the next beat may get through; if none does, another host takes over, and the fence tells
 
     # -- ending -------------------------------------------------------------------------------
 
     async def _store_end(self, run: SessionRun, status: RunStatus) -> None:
         """The run's end and the session's status: one write where the store has `meta`."""
         session = self._session
-        state, store, after = session._state, session.store, _STATUS_AFTER[status]  # noqa: SLF001
+        state, store, after = self._link.state, session.store, _STATUS_AFTER[status]
         if store is None or not store.capabilities.meta:
             await session.update_run(run)
             await session.update_status(after)
             return
-        state.updated_at = max(state.updated_at, session._clock())  # noqa: SLF001
+        self._link.touch()
         ended = state.snapshot(runs=[run], status=after)
-        await session._send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard))  # noqa: SLF001
+        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard))
         state.put_run(run)
         state.status = after
 

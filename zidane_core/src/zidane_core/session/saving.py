@@ -87,7 +87,7 @@ class Saving(SessionFacts):
     async def save(self) -> None:
         """Store what was changed in memory.
 
-        That is the header, the changed metadata keys and runs, and no turns, so what others wrote meanwhile survives.
+        That is the header and the changed metadata keys, neither turns nor runs: what others wrote meanwhile survives.
         Only after `set_turns` or `set_runs`, and on a store without `meta`, the whole session is overwritten, on the
         condition that nobody wrote since it was read.
 
@@ -123,15 +123,14 @@ class Saving(SessionFacts):
 
     async def _save(self) -> None:
         state, store = self._link.state, self._link.required_store()
-        keys, runs = set(state.dirty_keys), set(state.dirty_runs)
+        keys = set(state.dirty_keys)
         if state.turns_replaced or state.runs_replaced or not state.is_stored or not store.capabilities.meta:
             await self._link.send(self._overwrite)
             state.turns_replaced = state.runs_replaced = False
         else:
-            changed = state.snapshot(runs=[run for run in state.runs if run.id in runs])
+            changed = state.snapshot(runs=[])  # runs are stored as they change
             await self._link.send(lambda store, _, guard: store.save_meta(changed, keys=keys, guard=guard))
         state.dirty_keys -= keys
-        state.dirty_runs -= runs
 
     async def _overwrite(self, store: SessionStore, create: SessionHeader | None, guard: Guard) -> Written:
         state = self._link.state

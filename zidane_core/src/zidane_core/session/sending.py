@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from zidane_core.blocks import JsonValue
 from zidane_core.errors import (
@@ -17,9 +17,7 @@ from zidane_core.run_owner import current_run_owner, is_run_owner_dead
 from zidane_core.store import Guard, SendRequestClaim, SessionStore
 
 from .heartbeat import undisturbed
-
-if TYPE_CHECKING:
-    from .session import Session
+from .link import SessionLink
 
 _TAKEOVER_TRIES = 10
 
@@ -27,8 +25,8 @@ _TAKEOVER_TRIES = 10
 class SendRequest:
     """One send. See `Session.send_request`."""
 
-    def __init__(self, session: Session, request_id: str, fingerprint: str) -> None:
-        self._session, self._request_id, self._fingerprint = session, request_id, fingerprint
+    def __init__(self, link: SessionLink, request_id: str, fingerprint: str) -> None:
+        self._link, self._request_id, self._fingerprint = link, request_id, fingerprint
         self._result: JsonValue = None
         self._replayed = False
 
@@ -48,7 +46,7 @@ class SendRequest:
         self._result = result
 
     async def __aenter__(self) -> Self:
-        store = self._session._required_store()  # noqa: SLF001 -- its own room
+        store = self._link.required_store()
         for _ in range(_TAKEOVER_TRIES):
             claim = await undisturbed(self._claim())
             if claim.claimed or claim.record is None:
@@ -59,7 +57,7 @@ class SendRequest:
                 self._replayed, self._result = True, claim.record.result
                 return self
             await self._take_over(store, claim.record)
-        raise SendInProgressError(self._session.id, self._request_id)
+        raise SendInProgressError(self._link.state.id, self._request_id)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -74,35 +72,34 @@ class SendRequest:
             error.add_note(f"the claim of send request {self._request_id!r} could not be dropped: {failed}")
 
     async def _claim(self) -> SendRequestClaim:
-        session = self._session
-        store = session._required_store()  # noqa: SLF001 -- its own room
-        async with session._writing:  # noqa: SLF001 -- its own room
+        store = self._link.required_store()
+        async with self._link.writing:
             claim = await store.claim_send_request(
-                session.id,
+                self._link.state.id,
                 self._request_id,
                 self._fingerprint,
                 owner=current_run_owner(),
-                create=session._state.creation,  # noqa: SLF001 -- its own room
+                create=self._link.state.creation,
             )
-            session._state.is_stored = True  # noqa: SLF001 -- its own room
+            self._link.state.is_stored = True
             return claim
 
     async def _settle(self, result: JsonValue) -> None:
-        session = self._session
-        store = session._required_store()  # noqa: SLF001 -- its own room
-        async with session._writing:  # noqa: SLF001 -- its own room
-            await store.settle_send_request(session.id, self._request_id, result)
+        store = self._link.required_store()
+        async with self._link.writing:
+            await store.settle_send_request(self._link.state.id, self._request_id, result)
 
     async def _take_over(self, store: SessionStore, record: SendRequestRecord) -> None:
         """Drop the claim of a dead process, unless another got there first; both are then seen by claiming again."""
         if not is_run_owner_dead(record.owner):
-            raise SendInProgressError(self._session.id, self._request_id, holder=record.owner)
-        data = await store.get_meta(self._session.id) if store.capabilities.meta else await store.load(self._session.id)
-        again = await store.find_send_request(self._session.id, self._request_id)
+            raise SendInProgressError(self._link.state.id, self._request_id, holder=record.owner)
+        session_id = self._link.state.id
+        data = await (store.get_meta(session_id) if store.capabilities.meta else store.load(session_id))
+        again = await store.find_send_request(self._link.state.id, self._request_id)
         if data is None or again != record:
             return
         try:
             guard = Guard(expected_rev=data.rev) if store.capabilities.guards else Guard()
-            await store.settle_send_request(self._session.id, self._request_id, None, guard=guard)
+            await store.settle_send_request(self._link.state.id, self._request_id, None, guard=guard)
         except RevisionConflictError:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from zidane_core import codec
@@ -78,10 +79,8 @@ class Session(RunLifecycle, Saving):
         healed = self._closed(SessionHistory(turns=list(self.turns), runs=list(self.runs)))
         if healed is None:
             return False
-        try:
+        with suppress(StoreError):  # best effort: the next run heals again
             healed = await self._heal_stored(healed)
-        except StoreError:  # best effort: the next run heals again
-            pass
         self._link.state.put_turns(healed.turns)
         return True
 

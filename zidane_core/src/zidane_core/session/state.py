@@ -24,7 +24,6 @@ class SessionState:
         self.is_stored = data.rev is not None
         self.extra = data.extra
         self.dirty_keys: set[str] = set()
-        self.dirty_runs: set[str] = set()
         self.turns_replaced = False
         self.runs_replaced = False
         self.turns: list[SessionTurn] = []
@@ -74,13 +73,10 @@ class SessionState:
     def refresh(self, data: SessionData) -> None:
         """Take in what is stored, but for what was changed here and not saved yet."""
         unsaved = {key: self.metadata.get(key, _GONE) for key in self.dirty_keys}
-        own_runs = [run for run in self.runs if run.id in self.dirty_runs]
         turns, runs = list(self.turns), list(self.runs)
         self._take(data)
         for key, value in unsaved.items():
             self._set(key, value)
-        for run in own_runs:
-            self.put_run(run)
         if self.turns_replaced:
             self.put_turns(turns)
         if self.runs_replaced:

@@ -1,5 +1,8 @@
 """The store contract, and what a store is written on."""
 
+from msgspec import UNSET, UnsetType
+
+from .around import Operation, Proceed
 from .artifacts import (
     ARTIFACT_KINDS,
     ARTIFACT_LABEL_MAX_CHARS,
@@ -18,6 +21,7 @@ from .filters import matches_session_filter
 from .foundation import TURN_MAX_BYTES
 from .head import Head
 from .metadata import MetadataChange, merge_session_metadata
+from .middleware import StoreMiddleware
 from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS, fingerprint_of
 from .protocol import SessionStore
 from .reading import decode_runs, decode_turns, meta_row_of, session_of
@@ -50,6 +54,7 @@ __all__ = [
     "OPERATION_HOLD_MS",
     "SEND_REQUEST_HISTORY",
     "TURN_MAX_BYTES",
+    "UNSET",
     "AppendRequest",
     "ArtifactFilter",
     "BaseStore",
@@ -59,15 +64,19 @@ __all__ = [
     "Health",
     "HistoryRequest",
     "MetadataChange",
+    "Operation",
     "Page",
     "Patch",
+    "Proceed",
     "RunClaim",
     "SendRequestClaim",
     "SessionFilter",
     "SessionStore",
     "SnapshotRequest",
+    "StoreMiddleware",
     "Transaction",
     "TransactionalStore",
+    "UnsetType",
     "Written",
     "decode_runs",
     "decode_turns",

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] index  [2] sorted set of what expires when  [3] hash of where those stand in the index
 -- ARGV[1] the kind of members: i, p, r, q or a  [2] place, or ""  [3] limit, or -1
--- ARGV[4] id behind which to begin, or ""  [5] its updated_at, for r and q
+-- ARGV[4] member behind which to begin, or ""  [5] for r and q: where [4] is an id, its updated_at; else ""
 -- Reply the members: for i, p and a ids, for r and q recency ":" id
 
 local time = redis.call("TIME")

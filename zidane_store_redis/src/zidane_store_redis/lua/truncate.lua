@@ -2,7 +2,7 @@
 --
 -- KEYS  as in _session.lua
 -- ARGV  also: turn_id
--- Reply {"=", removed turns...}
+-- Reply {"=", position, removed turns...}
 
 return write_session(function()
   local refusal = judge_existence() or judge_guard()
@@ -10,9 +10,9 @@ return write_session(function()
   local found = redis.call("HGET", DIGESTS, request.turn_id)
   if not found then return refuse("turn-not-found") end
   local position = tonumber(found:sub(18))
-  local answer = { "=" }
+  local answer = { "=", text(position) }
   for at, turn in ipairs(redis.call("LRANGE", TURNS, position, -1)) do
-    answer[at + 1] = turn
+    answer[at + 2] = turn
   end
   cut_turns(position)
   moved(true)
