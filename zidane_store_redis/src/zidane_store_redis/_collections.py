@@ -95,7 +95,7 @@ class CollectionParts(ListingCalls):
         ((state, current),) = await self._read_artifacts([artifact.session_id])
         if state is None:
             raise SessionNotFoundError(artifact.session_id)
-        fields: dict[str, Any] = {"artifacts_at": state, "evicted": ()}
+        fields: dict[str, Any] = {"artifacts_at": state.decode(), "evicted": ()}
         twin = next((other for other in current if (other.kind, other.uri) == (artifact.kind, artifact.uri)), None)
         row = artifact if twin is None else merge_artifact(twin, artifact)
         fields["artifact_id"] = row.id
