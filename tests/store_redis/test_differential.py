@@ -70,7 +70,7 @@ class Calls:
 
     def guard(self) -> Guard:
         return Guard(
-            fence=self.sometimes(self.pick(self.epochs[-3:]), 0.4),
+            fence=self.sometimes(self.pick(self.epochs[-3:]), 0.25),
             expected_rev=self.sometimes(self.pick([0, *self.revisions[-3:]]), 0.15),
             op_id=self.sometimes(self.pick(["op1", uuid4().hex, uuid4().hex, uuid4().hex]), 0.3),
         )
@@ -200,6 +200,8 @@ class Calls:
         return "mutate_history", (self.session_id(), mutate), {"guard": replace(self.guard(), op_id=None)}
 
     def call_delete(self) -> Any:
+        if self.random.random() < 0.7:  # sessions are to grow old
+            return self.call_load()
         return "delete", (self.session_id(),), {"guard": replace(self.guard(), op_id=None)}
 
     def call_send(self) -> Any:
@@ -238,6 +240,8 @@ class Calls:
         return "save_schedule", (self.schedule(),), {"keep_next_fire_at": self.pick([True, False]), "guard": guard}
 
     def call_delete_schedule(self) -> Any:
+        if self.random.random() < 0.7:
+            return self.call_list_schedules()
         return "delete_schedule", (self.pick(["s1", "s:2"]),), {"guard": Guard(op_id=self.guard().op_id)}
 
     def call_claim_fire(self) -> Any:

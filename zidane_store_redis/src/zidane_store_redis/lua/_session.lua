@@ -26,7 +26,7 @@ local FIELDS = {
   "turns", "users", "first", "runs", "artifacts", "artifacts_at", "expires",
 }
 
-local head, stored_head, is_new = nil, nil, false
+local head, stored_head, is_new, new_rev = nil, nil, false, nil
 
 local function checksum(fields)
   local parts = {}
@@ -134,10 +134,17 @@ local function put_all(key, prefix, values)
   end
 end
 
--- What a creation writes besides the head, before anything else: nothing of an earlier session may be left.
+local function next_rev()
+  return text(redis.call("INCR", REVISION))
+end
+
+-- The first part of every write that adds something. A server that is full refuses a script's first write, and no
+-- later one: so INCR comes first, as a command that it refuses. A creation also writes its metadata, where nothing of
+-- an earlier session may be left.
 local function begin_writing()
+  new_rev = next_rev()
   if is_new then
-    redis.call("DEL", unpack(CONTENT))
+    if redis.call("EXISTS", unpack(CONTENT)) > 0 then redis.call("DEL", unpack(CONTENT)) end
     put_all(METADATA, "m", request.create.metadata)
     put_all(METADATA, "x", request.create.extra)
   end
@@ -244,14 +251,10 @@ local function replace_turns(turns, same)
   add_turns(behind)
 end
 
-local function next_rev()
-  return text(redis.call("INCR", REVISION))
-end
-
 -- The last part of every write that moves the revision, and its answer.
 local function moved(touch, added)
   local previous = head.rev
-  head.rev = next_rev()
+  head.rev = new_rev or next_rev()
   if touch then head.updated = later(head.updated, text(now)) end
   if request.fence then head.active = text(now) end
   return { "=", head.rev, previous, added or 0 }

@@ -13,7 +13,7 @@ return write_session(function()
   end
   begin_writing()
   local before = head.rev
-  head.rev = next_rev()
+  head.rev = new_rev
   head.status, head.owner, head.epoch, head.active = "running", request.owner, head.rev, text(now)
   head.updated = later(head.updated, text(now))
   return { "=", 1, head.epoch, head.rev, previous, before, holder, "0" }

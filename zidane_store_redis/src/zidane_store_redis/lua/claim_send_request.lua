@@ -11,7 +11,7 @@ return write_session(function()
   if held then return { "=", 0, value_of(held) } end
   refusal = judge_guard()
   if refusal then return refusal end
-  begin_writing()
+  if is_new then begin_writing() end
   put(SENDS, request.request_id, cmsgpack.pack({ request.fingerprint_sent, text(now), request.owner or false, false }))
   keep_newest(SENDS, request.limit)
   if is_new then moved(true) end

@@ -10,6 +10,7 @@ return write_session(function()
   if refusal then return refusal end
   if head.artifacts_at ~= request.artifacts_at then return refuse("stale") end
   if not request.stored then return refuse("artifact-id") end
+  begin_writing()
   call_in_chunks("HDEL", ARTIFACTS, request.evicted)
   local added = put(ARTIFACTS, request.artifact_id, request.stored) and 1 or 0
   head.artifacts = text(head.artifacts + added - #request.evicted)

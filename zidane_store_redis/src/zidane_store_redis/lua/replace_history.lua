@@ -15,6 +15,7 @@ return write_session(function()
   if refusal then return refusal end
   local same = same_turns(turns)
   if not changes_runs and same == #turns and #turns == tonumber(head.turns) then return { "=", false } end
+  begin_writing()
   replace_turns(turns, same)
   if changes_runs then
     drop_other_runs(request.runs)

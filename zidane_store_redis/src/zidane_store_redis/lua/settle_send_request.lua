@@ -10,6 +10,7 @@ return write_session(function()
   local refusal = judge_guard()
   if refusal then return refusal end
   if request.result then
+    begin_writing()
     local record = cmsgpack.unpack(value_of(held))
     record[4] = request.result
     put(SENDS, request.request_id, cmsgpack.pack(record))
