@@ -49,7 +49,7 @@ class RunningServer:
             )
             self._command += [str(config), "--sentinel"]
         else:
-            self._command += ["--save", "", "--appendonly", "no"]
+            self._command += ["--save", ""]
         self._command += ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         self._command += ["--logfile", str(self.folder / "log"), *settings]
         self.start()
@@ -100,8 +100,8 @@ class RunningServer:
 class Cluster:
     """Three primaries that share the slots, and as many replicas of each as wanted."""
 
-    def __init__(self, *, replicas: int = 0) -> None:
-        settings = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--cluster-port")
+    def __init__(self, *more: str, replicas: int = 0) -> None:
+        settings = (*more, "--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--cluster-port")
         self.primaries = [RunningServer(*settings, str(free_port())) for _ in range(3)]
         self.replicas = [RunningServer(*settings, str(free_port())) for _ in range(3 * replicas)]
         for at, node in enumerate(self.primaries):
@@ -144,10 +144,11 @@ class Cluster:
 class Sentinels:
     """A primary with replicas, watched by three sentinels."""
 
-    def __init__(self, *, replicas: int = 1) -> None:
-        self.primary = RunningServer("--repl-diskless-sync-delay", "0")
+    def __init__(self, *more: str, replicas: int = 1) -> None:
+        settings = (*more, "--repl-diskless-sync-delay", "0")
+        self.primary = RunningServer(*settings)
         follow = ("--replicaof", f"127.0.0.1 {self.primary.port}")
-        self.replicas = [RunningServer("--repl-diskless-sync-delay", "0", *follow) for _ in range(replicas)]
+        self.replicas = [RunningServer(*settings, *follow) for _ in range(replicas)]
         wait_until(lambda: all(map(self._follows, self.replicas)), "the replicas do not follow")
         self.watchers = [RunningServer(sentinel_of=self.primary.port) for _ in range(3)]
         wait_until(lambda: all(map(self._watches, self.watchers)), "the sentinels do not know each other")

@@ -260,9 +260,11 @@ async def test_a_frozen_server_is_given_up_and_a_call_to_it_can_be_cancelled(
 async def test_a_full_server_refuses_writes_and_still_reads_and_deletes(own_server: RunningServer, prefix: str) -> None:
     """Nothing of the refused write is stored, and deleting makes room."""
     async with opened(own_server.url, prefix) as store:
-        await store.append_turns("big", [turn(f"b{number}", text="x" * 50_000) for number in range(100)], create=header())
+        for batch in range(20):
+            big = [turn(f"b{batch}-{number}", text="x" * 50_000) for number in range(10)]
+            await store.append_turns("big", big, create=header() if batch == 0 else None)
         await store.append_turns("s", [turn("a")], create=header())
-        own_server.ask("CONFIG", "SET", "maxmemory", "4mb")
+        own_server.ask("CONFIG", "SET", "maxmemory", "8mb")
         with pytest.raises(StoreFullError):
             await store.append_turns("s", [turn("b")], metadata={"k": 1})
         with pytest.raises(StoreFullError):
