@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from zidane_core.errors import StoreUnavailableError
+from zidane_core.errors import StoreClosedError, StoreUnavailableError
 from zidane_core.store import Guard, fingerprint_of
 
 from ._errors import Fault, fault_of
@@ -39,17 +39,37 @@ class _Lane:
 
 
 class Calls:
-    """The calls of one open store."""
+    """The calls of one open store, of which at most `at_once` are under way: redis-py fails the one too many."""
 
     def __init__(
-        self, server: Server, *, retry_for: float, ttl_ms: int | None, wait_replicas: int, wait_timeout_ms: int
+        self,
+        name: str,
+        server: Server,
+        *,
+        at_once: int,
+        retry_for: float,
+        ttl_ms: int | None,
+        wait_replicas: int,
+        wait_timeout_ms: int,
     ) -> None:
+        self._name = name
         self.server = server
+        self._turnstile, self._at_once = asyncio.Semaphore(at_once), at_once
+        self._closed = False
         self._loop = asyncio.get_running_loop()
         self._retry_for = retry_for
         self._ttl_ms = ttl_ms
         self._wait_replicas, self._wait_timeout_ms = wait_replicas, wait_timeout_ms
         self._idle_lanes: list[_Lane] = []
+
+    async def aclose(self) -> None:
+        """Let no try begin any more, wait for those under way, and close the client."""
+        self._closed = True
+        try:
+            for _ in range(self._at_once):
+                await self._turnstile.acquire()
+        finally:
+            await self.server.aclose()
 
     async def write(
         self,
@@ -149,7 +169,11 @@ class Calls:
         executed, pause = False, _FIRST_PAUSE
         while True:
             try:
-                return await attempt()
+                async with self._turnstile:
+                    self._check_open()
+                    return await attempt()
+            except StoreClosedError:
+                raise
             except Exception as error:
                 fault = _judged(error, session_id)
                 executed = executed or (fault.executed and writes)
@@ -166,6 +190,10 @@ class Calls:
         except Exception as error:
             if fault_of(error, None) is None:  # else: one that was dying anyway
                 raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError(self._name)
 
     def _check_loop(self) -> None:
         if asyncio.get_running_loop() is not self._loop:

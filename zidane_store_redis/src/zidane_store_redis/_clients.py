@@ -24,17 +24,17 @@ _SENTINEL_PORT = 26379
 def server_of(url: StoreURL | None, options: RedisOptions) -> Server:
     """The server that the URL names, behind a client that connects at its first call, or behind the one handed in."""
     if options.client is not None:
-        return _handed_in(options.client, options)
+        return _handed_in(options.client)
     if url is None:
         raise StoreURLError("a Redis store needs a URL, or a client")
     kind = url.scheme.partition("+")[2]
     return _MAKERS[kind](url, options)
 
 
-def _handed_in(client: Client, options: RedisOptions) -> Server:
+def _handed_in(client: Client) -> Server:
     if client.get_encoder().decode_responses:
         raise ValueError("the client has decode_responses=True, which would break what is not text: make one without")
-    return (ClusterServer if isinstance(client, RedisCluster) else Server)(client, options.pool_size, owns=False)
+    return (ClusterServer if isinstance(client, RedisCluster) else Server)(client, owns=False)
 
 
 def _one(url: StoreURL, options: RedisOptions) -> Server:
@@ -43,13 +43,13 @@ def _one(url: StoreURL, options: RedisOptions) -> Server:
     client = Redis(
         host=url.host or "localhost", port=url.port or _PORT, db=_database(url, url.path[1:]), **_settings(url, options)
     )
-    return Server(client, options.pool_size)
+    return Server(client)
 
 
 def _unix(url: StoreURL, options: RedisOptions) -> Server:
     if url.hosts or not url.path:
         raise StoreURLError(f"{url}: a socket is named by its path, as in redis+unix:///run/redis/redis.sock")
-    return Server(Redis(unix_socket_path=url.path, **_settings(url, options)), options.pool_size)
+    return Server(Redis(unix_socket_path=url.path, **_settings(url, options)))
 
 
 def _cluster(url: StoreURL, options: RedisOptions) -> Server:
@@ -57,7 +57,7 @@ def _cluster(url: StoreURL, options: RedisOptions) -> Server:
         raise StoreURLError(f"{url}: a cluster has no databases but 0")
     nodes = [ClusterNode(host.name, host.port or _PORT) for host in url.hosts] or [ClusterNode("localhost", _PORT)]
     settings = _settings(url, options)
-    return ClusterServer(RedisCluster(startup_nodes=nodes, **settings), options.pool_size)
+    return ClusterServer(RedisCluster(startup_nodes=nodes, **settings))
 
 
 def _sentinel(url: StoreURL, options: RedisOptions) -> Server:
@@ -74,7 +74,7 @@ def _sentinel(url: StoreURL, options: RedisOptions) -> Server:
     hosts = [(host.name, host.port or _SENTINEL_PORT) for host in url.hosts]
     sentinel = Sentinel(hosts, sentinel_kwargs=watchers, db=_database(url, database), **settings)
     client = cast("Redis", sentinel.master_for(service))
-    return SentinelServer(client, options.pool_size, sentinel)
+    return SentinelServer(client, sentinel)
 
 
 _MAKERS = {"": _one, "unix": _unix, "cluster": _cluster, "sentinel": _sentinel}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -19,38 +18,34 @@ Client = Redis | RedisCluster
 
 
 class Server:
-    """A client, with at most `connections` calls in flight: redis-py would fail the call that is one too many."""
+    """A client of one server."""
 
     is_cluster = False
 
-    def __init__(self, client: Client, connections: int, *, owns: bool = True) -> None:
+    def __init__(self, client: Client, *, owns: bool = True) -> None:
         self.client = client
         self._owns = owns
-        self._turnstile = asyncio.Semaphore(connections)
 
     async def run(self, script: Script, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """What the script answers. A server that does not know it (new, restarted, flushed) gets its text."""
-        async with self._turnstile:
-            try:
-                return await self._call("EVALSHA", script.sha, len(keys), *keys, *arguments)
-            except NoScriptError:
-                return await self._call("EVAL", script.text, len(keys), *keys, *arguments)
+        try:
+            return await self.call("EVALSHA", script.sha, len(keys), *keys, *arguments)
+        except NoScriptError:
+            return await self.call("EVAL", script.text, len(keys), *keys, *arguments)
 
     async def run_and_wait(
         self, script: Script, keys: Sequence[bytes], *arguments: Argument, replicas: int, timeout_ms: int
     ) -> tuple[Reply, int]:
         """What the script answers, and how many replicas have it: WAIT speaks for the connection that it comes on."""
-        async with self._turnstile:
-            try:
-                call = ("EVALSHA", script.sha, len(keys), *keys, *arguments)
-                return await self._call_and_wait(keys[0], call, replicas, timeout_ms)
-            except NoScriptError:
-                call = ("EVAL", script.text, len(keys), *keys, *arguments)
-                return await self._call_and_wait(keys[0], call, replicas, timeout_ms)
+        try:
+            call = ("EVALSHA", script.sha, len(keys), *keys, *arguments)
+            return await self._call_and_wait(keys[0], call, replicas, timeout_ms)
+        except NoScriptError:
+            call = ("EVAL", script.text, len(keys), *keys, *arguments)
+            return await self._call_and_wait(keys[0], call, replicas, timeout_ms)
 
     async def call(self, *command: Argument) -> Reply:
-        async with self._turnstile:
-            return await self._call(*command)
+        return await cast("Any", self.client).execute_command(*command)
 
     async def forget_connections(self) -> None:
         """Make the next call connect anew: behind the same name there may be another server now."""
@@ -71,9 +66,6 @@ class Server:
         if self._owns:
             await self.client.aclose()
 
-    async def _call(self, *command: Argument) -> Reply:
-        return await cast("Any", self.client).execute_command(*command)
-
     async def _call_and_wait(
         self, key: bytes, call: tuple[Argument, ...], replicas: int, timeout_ms: int
     ) -> tuple[Reply, int]:
@@ -88,8 +80,8 @@ class Server:
 class SentinelServer(Server):
     """A primary that sentinels name; every new connection asks them."""
 
-    def __init__(self, client: Client, connections: int, sentinel: Sentinel) -> None:
-        super().__init__(client, connections)
+    def __init__(self, client: Client, sentinel: Sentinel) -> None:
+        super().__init__(client)
         self._sentinel = sentinel
 
     async def aclose(self) -> None:

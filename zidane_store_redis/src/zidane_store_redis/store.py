@@ -74,7 +74,9 @@ class RedisStore(CollectionParts):
         server = server_of(self._url, options)
         try:
             calls = Calls(
+                self._name,
                 server,
+                at_once=options.pool_size,
                 retry_for=options.retry_for,
                 ttl_ms=None if options.ttl is None else max(1, round(options.ttl * 1000)),
                 wait_replicas=options.wait_replicas,
@@ -104,7 +106,7 @@ class RedisStore(CollectionParts):
         return Keys(prefix, stored_shards)
 
     async def _close(self) -> None:
-        await self._calls.server.aclose()
+        await self._calls.aclose()
 
     async def _health(self) -> Health:
         """What the servers keep on disk, their roles and replicas. `ok`: a primary answers, and nothing was evicted."""
