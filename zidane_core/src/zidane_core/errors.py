@@ -14,7 +14,7 @@
         ├── SchemaTooNewError · AuthenticationError · PermissionDeniedError
         ├── SessionNotFoundError · SessionExistsError · TurnNotFoundError · ScheduleNotFoundError
         ├── TurnConflictError · RevisionConflictError · OperationConflictError
-        ├── RunFencedError · RunInProgressError
+        ├── RunFencedError · RunInProgressError · SendInProgressError
         └── CorruptRecordError · CapacityError · UnsupportedError
 
 All of them survive pickling, with their facts, so they can cross a process boundary.
@@ -292,6 +292,14 @@ class RunInProgressError(StoreError):
         who = f" (process {holder.pid} on host {holder.host_id})" if holder is not None else ""
         super().__init__(f"a run holds session {session_id!r}{who}")
         self.session_id, self.holder, self.quiet_ms = session_id, holder, quiet_ms
+
+
+class SendInProgressError(StoreError):
+    """The same send is going on elsewhere, and has no result yet. `holder` says whose it is, where that is known."""
+
+    def __init__(self, session_id: str, request_id: str, *, holder: RunOwner | None = None) -> None:
+        super().__init__(f"send request {request_id!r} of session {session_id!r} is still in progress")
+        self.session_id, self.request_id, self.holder = session_id, request_id, holder
 
 
 class CorruptRecordError(StoreError):

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore
 
 from .data import MemoryData, MemoryTransaction
@@ -44,11 +46,12 @@ class MemoryStore(TransactionalStore):
     ) -> None:
         super().__init__(name)
         self._data = MemoryData() if data is None else data
+        self._capabilities = MEMORY_CAPABILITIES if data is None else replace(MEMORY_CAPABILITIES, shared="process")
         self._clock = clock
 
     @property
     def capabilities(self) -> Capabilities:
-        return MEMORY_CAPABILITIES
+        return self._capabilities
 
     async def _health(self) -> Health:
         return Health(ok=True, backend="memory", details={"scopes": len(self._data.scopes), "rev": self._data.rev})

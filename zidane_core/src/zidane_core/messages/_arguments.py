@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ._plain import JsonDict
+from ._plain import JsonDict, is_mapping, plain_tree
 
 
 def read_arguments(block: JsonDict, arguments: object) -> JsonDict:
     """`block` with its `input`, and `rawInput` where `arguments` is not the text of a JSON object."""
-    if isinstance(arguments, Mapping):  # some hosts parse them before they log them
-        block["input"] = dict(arguments)
+    if is_mapping(arguments):  # some hosts parse them before they log them
+        block["input"] = plain_tree(arguments)
         return block
     text = arguments if isinstance(arguments, str) else ""
     parsed = _parsed(text)
@@ -42,7 +42,7 @@ def _parsed(text: str) -> JsonDict | None:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return dict(value) if is_mapping(value) else None
 
 
 def _refuse(constant: str) -> NoReturn:

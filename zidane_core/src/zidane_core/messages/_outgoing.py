@@ -10,7 +10,7 @@ import msgspec
 
 from zidane_core.records import SessionMessage, SessionTurn
 
-from ._plain import Json
+from ._plain import Json, is_list, is_mapping
 from ._wire_names import WireNames, call_ids, tool_names
 from .events import ConversionDrop, ConversionDropKind, OnConversionDrop
 from .traits import ProviderTraits, provider_traits, same_model
@@ -99,8 +99,6 @@ def without_lone_surrogates(
 def _scrubbed(value: Json) -> Json:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_scrubbed(key): _scrubbed(item) for key, item in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_scrubbed(item) for item in cast("list[Any]", value)]
-    return value
+    if is_mapping(value):
+        return {_scrubbed(key): _scrubbed(item) for key, item in value.items()}
+    return [_scrubbed(item) for item in value] if is_list(value) else value

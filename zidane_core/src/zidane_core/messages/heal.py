@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -87,7 +87,7 @@ def _exchanges(turns: Sequence[SessionTurn], lane_for_run: LaneForRun | None) ->
                 exchange = current[lane] = _Exchange()
                 found.append(exchange)
             exchange.asked_at = index
-            exchange.calls += [cast("Block", call) for call in calls_in(turn.content)]
+            exchange.calls += calls_in(turn.content)
         elif turn.role == "user" and exchange is not None:
             exchange.over = True
             results = [result["callId"] for result in results_in(turn.content)]

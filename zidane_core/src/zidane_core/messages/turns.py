@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from zidane_core.blocks import ContentBlock, TurnUsage, text
@@ -88,7 +88,7 @@ def _anthropic_usage(raw: Mapping[str, Any]) -> TurnUsage | None:
     usage: dict[str, Any] = {"input": found.get("input_tokens") or 0, "output": found.get("output_tokens") or 0}
     _note(usage, "cacheRead", found.get("cache_read_input_tokens"))
     _note(usage, "cacheCreation", found.get("cache_creation_input_tokens"))
-    return _provenance(usage, raw, "anthropic")
+    return _with_provenance(usage, raw, "anthropic")
 
 
 def _openai_usage(raw: Mapping[str, Any], input_key: str, output_key: str) -> TurnUsage | None:
@@ -104,7 +104,7 @@ def _openai_usage(raw: Mapping[str, Any], input_key: str, output_key: str) -> Tu
     _note(usage, "cacheRead", cached)
     _note(usage, "cacheCreation", written)
     _note(usage, "reasoning", plain(found.get(f"{output_key}_details")).get("reasoning_tokens"))
-    return _provenance(usage, raw, "openai")
+    return _with_provenance(usage, raw, "openai")
 
 
 def _note(usage: dict[str, Any], key: str, count: object) -> None:
@@ -112,9 +112,9 @@ def _note(usage: dict[str, Any], key: str, count: object) -> None:
         usage[key] = count
 
 
-def _provenance(usage: dict[str, Any], raw: Mapping[str, Any], provider: str) -> Any:
+def _with_provenance(usage: dict[str, Any], raw: Mapping[str, Any], provider: str) -> TurnUsage:
     model = raw.get("model")
-    return {**usage, "provider": provider, **({"model": model} if model else {})}
+    return cast("TurnUsage", {**usage, "provider": provider, **({"model": model} if model else {})})
 
 
 def message_turn(

@@ -10,6 +10,7 @@ import msgspec
 
 from zidane_core.records import SessionMessage, SessionTurn
 
+from ._plain import is_list, is_mapping
 from .events import OnRepair
 from .pairing import ReusedCallIds, ensure_tool_result_pairing
 from .traits import ProviderTraits, provider_traits
@@ -104,7 +105,7 @@ def _projected(
 def _awaits_server(message: SessionMessage) -> bool:
     last = cast("Mapping[str, Any]", message.content[-1])
     raw = last.get("raw") if last.get("type") == "opaque" else None
-    return isinstance(raw, Mapping) and str(cast("Source", raw).get("type")).endswith("_tool_use")
+    return is_mapping(raw) and str(raw.get("type")).endswith("_tool_use")
 
 
 async def _resolved(message: SessionMessage, resolve: ResolveContentRef) -> SessionMessage:
@@ -122,12 +123,12 @@ async def _resolved_blocks(blocks: Sequence[Any], resolve: ResolveContentRef) ->
 
 async def _resolved_block(block: Mapping[str, Any], resolve: ResolveContentRef) -> Mapping[str, Any] | None:
     source = block.get("source")
-    if isinstance(source, Mapping) and cast("Source", source).get("kind") == "ref":
-        answer = resolve(cast("Source", source)["ref"], block)
+    if is_mapping(source) and source.get("kind") == "ref":
+        answer = resolve(source["ref"], block)
         found = await answer if isawaitable(answer) else answer
         return None if found is None else {**block, "source": found}
     output = block.get("output")
-    if isinstance(output, list):
-        inner = await _resolved_blocks(cast("list[Any]", output), resolve)
+    if is_list(output):
+        inner = await _resolved_blocks(output, resolve)
         return block if inner is output else {**block, "output": inner}
     return block

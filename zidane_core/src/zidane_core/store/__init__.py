@@ -1,5 +1,8 @@
 """The store contract, and what a store is written on."""
 
+from msgspec import UNSET, UnsetType
+
+from .around import Operation, Proceed
 from .artifacts import (
     ARTIFACT_KINDS,
     ARTIFACT_LABEL_MAX_CHARS,
@@ -17,6 +20,7 @@ from .collections import FIRE_HISTORY, SEND_REQUEST_HISTORY, may_fire
 from .foundation import TURN_MAX_BYTES
 from .head import Head
 from .metadata import MetadataChange, merge_session_metadata
+from .middleware import StoreMiddleware
 from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS
 from .protocol import SessionStore
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
@@ -48,6 +52,7 @@ __all__ = [
     "OPERATION_HOLD_MS",
     "SEND_REQUEST_HISTORY",
     "TURN_MAX_BYTES",
+    "UNSET",
     "AppendRequest",
     "ArtifactFilter",
     "BaseStore",
@@ -57,15 +62,19 @@ __all__ = [
     "Health",
     "HistoryRequest",
     "MetadataChange",
+    "Operation",
     "Page",
     "Patch",
+    "Proceed",
     "RunClaim",
     "SendRequestClaim",
     "SessionFilter",
     "SessionStore",
     "SnapshotRequest",
+    "StoreMiddleware",
     "Transaction",
     "TransactionalStore",
+    "UnsetType",
     "Written",
     "matches_artifact_filter",
     "may_fire",

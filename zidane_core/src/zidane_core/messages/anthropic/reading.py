@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from zidane_core.messages._arguments import read_arguments
 from zidane_core.messages._meta import keep_rest, message_extra
-from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_tree
+from zidane_core.messages._plain import Json, JsonDict, plain, plain_parts, plain_tree
 from zidane_core.records import SessionMessage
 
 PROVIDER = "anthropic"
@@ -36,16 +37,11 @@ def from_anthropic(message: object, *, model: str | None = None) -> SessionMessa
     Keys and blocks without a neutral meaning survive, and go back to Anthropic only.
     """
     raw = plain(message)
-    content = raw.get("content")
     made_by = raw.get("model") or model
-    if isinstance(content, str):
-        blocks: list[Any] = [{"type": "text", "text": content}]
-    else:
-        blocks = [_read(plain(block), made_by) for block in plain_list(content)]
     role = raw.get("role")
     return SessionMessage(
         role=role if role in _ROLES else "user",
-        content=blocks,
+        content=[_read(block, made_by) for block in plain_parts(raw.get("content"))],
         extra=message_extra(raw, _MESSAGE_KEYS | _REPLY_KEYS, PROVIDER) if len(raw) > 2 else {},
     )
 
@@ -92,13 +88,8 @@ _TOOL_USE = frozenset({"type", "id", "name", "input", "cache_control"})
 
 
 def _tool_use(raw: Mapping[str, Any], _model: str | None) -> JsonDict:
-    arguments = raw.get("input")
-    block = {"type": "tool_call", "id": raw["id"] + "", "name": raw["name"] + "", "input": plain_tree(arguments) or {}}
-    if not isinstance(arguments, Mapping):
-        block["input"] = {}
-        if isinstance(arguments, str) and arguments:
-            block["rawInput"] = arguments
-    return _with_rest(block, raw, _TOOL_USE)
+    block: JsonDict = {"type": "tool_call", "id": raw["id"] + "", "name": raw["name"] + ""}
+    return _with_rest(read_arguments(block, raw.get("input")), raw, _TOOL_USE)
 
 
 _TOOL_RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
@@ -106,7 +97,7 @@ _TOOL_RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_c
 
 def _tool_result(raw: Mapping[str, Any], model: str | None) -> JsonDict:
     content = raw.get("content")
-    output = content if isinstance(content, str) else [_read(plain(inner), model) for inner in plain_list(content)]
+    output = content if isinstance(content, str) else [_read(part, model) for part in plain_parts(content)]
     block = {"type": "tool_result", "callId": raw["tool_use_id"] + "", "output": output}
     if "is_error" in raw:
         block["isError"] = bool(raw["is_error"])
@@ -170,9 +161,7 @@ def _source(raw: Mapping[str, Any], model: str | None) -> JsonDict | None:
         case "text" if keys == {"media_type", "data"} and raw["media_type"] == "text/plain":
             return {"kind": "text", "data": raw["data"]}
         case "content" if keys == {"content"}:
-            content = raw["content"]
-            inner = [{"type": "text", "text": content}] if isinstance(content, str) else plain_list(content)
-            return {"kind": "blocks", "content": [_read(plain(block), model) for block in inner]}
+            return {"kind": "blocks", "content": [_read(block, model) for block in plain_parts(raw["content"])]}
         case _:
             return None
 

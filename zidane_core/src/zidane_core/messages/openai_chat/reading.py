@@ -11,7 +11,7 @@ import msgspec
 from zidane_core.messages._arguments import read_arguments
 from zidane_core.messages._data_url import read_data_url
 from zidane_core.messages._meta import keep_rest, message_extra
-from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_tree
+from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_parts, plain_tree
 from zidane_core.records import SessionMessage
 
 PROVIDER = "openai_chat"
@@ -95,7 +95,8 @@ class _Incoming:
 def _message(raw: Mapping[str, Any], incoming: _Incoming) -> SessionMessage:
     role = raw.get("role")
     if role in ("tool", "function"):
-        return SessionMessage(role="user", content=[_tool_result(raw, incoming)])
+        result: Any = _tool_result(raw, incoming)
+        return SessionMessage(role="user", content=[result])
     content = [] if role != "assistant" else _reasoning(raw, incoming)
     content += _parts(raw.get("content"))
     extra = message_extra(raw, _MESSAGE_KEYS, PROVIDER) if not raw.keys() <= _MESSAGE_KEYS else {}
@@ -178,9 +179,7 @@ def without_error_mark(output: Any) -> Any:
 
 
 def _parts(content: object) -> list[Any]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_part(plain(part)) for part in plain_list(content)]
+    return [_part(part) for part in plain_parts(content)]
 
 
 def _part(raw: Mapping[str, Any]) -> Json:
@@ -222,7 +221,7 @@ def _image(raw: Mapping[str, Any]) -> JsonDict | None:
 
 def _audio(raw: Mapping[str, Any]) -> JsonDict | None:
     audio = plain(raw["input_audio"])
-    if audio.keys() != {"data", "format"}:
+    if set(audio) != {"data", "format"}:
         return None
     block: JsonDict = {"type": "audio", "source": {"kind": "base64", **audio}}
     return keep_rest(block, raw, frozenset({"type", "input_audio"}), PROVIDER)

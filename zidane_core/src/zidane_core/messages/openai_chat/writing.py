@@ -148,8 +148,8 @@ def _tool(block: Block, out: Outgoing, moved: list[JsonDict]) -> JsonDict:
         if block.get("isError"):
             content = f"{TOOL_ERROR_MARK}\n{output}"
     else:
-        content = _tool_parts(block, out, moved)
-    raw = {"role": "tool", "tool_call_id": out.call_id(block["callId"]), "content": content or NO_OUTPUT}
+        content = _tool_parts(block, out, moved) or NO_OUTPUT
+    raw = {"role": "tool", "tool_call_id": out.call_id(block["callId"]), "content": content}
     return {**meta_of(block, PROVIDER), **raw} if "providerMeta" in block else raw
 
 

@@ -47,11 +47,11 @@ def output_item(block: Block, out: Outgoing, custom: set[str]) -> JsonDict:
     if isinstance(output, str):
         content = f"{TOOL_ERROR_MARK}\n{output}" if block.get("isError") else output
     else:
-        content = _output_parts(block, output, out)
+        content = _output_parts(block, output, out) or NO_OUTPUT
     item = {
         "type": "custom_tool_call_output" if call_id in custom else "function_call_output",
         "call_id": call_id,
-        "output": content or NO_OUTPUT,
+        "output": content,
     }
     return {**meta_of(block, PROVIDER), **item} if "providerMeta" in block else item
 

@@ -9,7 +9,7 @@ from zidane_core.messages._arguments import read_arguments
 from zidane_core.messages._data_url import read_data_url
 from zidane_core.messages._meta import keep_rest, message_extra
 from zidane_core.messages._opaque import responses_link
-from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_tree
+from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_parts, plain_tree
 from zidane_core.messages.openai_chat.reading import without_error_mark
 from zidane_core.records import SessionMessage
 
@@ -106,7 +106,7 @@ _REASONING = frozenset({"type", "id", "summary", "encrypted_content"})
 
 def _reasoning(raw: Mapping[str, Any], model: str | None) -> JsonDict:
     summary = plain_tree(raw.get("summary") or [])
-    texts = [part.get("text") for part in summary or plain_list(raw.get("content")) if isinstance(part, dict)]
+    texts = [plain(part).get("text") for part in summary or plain_list(raw.get("content"))]
     block: JsonDict = {
         "type": "thinking",
         "text": "\n\n".join(text for text in texts if isinstance(text, str)),
@@ -149,9 +149,7 @@ def _output(raw: Mapping[str, Any]) -> JsonDict:
 
 
 def _parts(content: object) -> list[Any]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_part(plain(part)) for part in plain_list(content)]
+    return [_part(part) for part in plain_parts(content)]
 
 
 def _part(raw: Mapping[str, Any]) -> Json:
@@ -179,14 +177,14 @@ _IMAGE = frozenset({"type", "image_url", "file_id", "detail"})
 
 
 def _image(raw: Mapping[str, Any]) -> JsonDict:
-    url, file_id = raw.get("image_url"), raw.get("file_id")
+    url = raw.get("image_url")
     if url is not None:
         inline = read_data_url(url)
         source = (
             {"kind": "base64", "mediaType": inline[0], "data": inline[1]} if inline else {"kind": "url", "url": url}
         )
     else:
-        source = {"kind": "file", "fileId": file_id + "", "provider": PROVIDER}
+        source = {"kind": "file", "fileId": raw["file_id"] + "", "provider": PROVIDER}
     block: JsonDict = {"type": "image", "source": source}
     if raw.get("detail") is not None:
         block["detail"] = raw["detail"]

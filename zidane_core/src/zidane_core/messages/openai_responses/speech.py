@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from zidane_core.messages._arguments import arguments_text
 from zidane_core.messages._meta import meta_of
 from zidane_core.messages._outgoing import Outgoing
-from zidane_core.messages._plain import JsonDict
+from zidane_core.messages._plain import JsonDict, is_mapping
 
 from .reading import PROVIDER
 
@@ -39,11 +39,8 @@ class Speech:
                     self._say(block)
                 case "tool_call":
                     self._add(self._call(block))
-                case "opaque" if block.get("provider") == PROVIDER and isinstance(block.get("raw"), Mapping):
-                    if not self._unbound:
-                        self._add(dict(block["raw"]))
                 case "opaque":
-                    self._out.drop("foreign-block", block)
+                    self._pass_on(block)
                 case _:
                     self._out.drop("unsupported-block", block)
         return self._items
@@ -53,6 +50,19 @@ class Speech:
         self._reasoning = []
         self._items.append(item)
 
+    def _pass_on(self, block: Block) -> None:
+        """An item of the provider's own, where it is one and may stand here."""
+        raw = block.get("raw")
+        if block.get("provider") != PROVIDER or not is_mapping(raw):
+            self._out.drop("foreign-block", block)
+        elif self._unbound or (raw.get("type") == "tool_search_output" and not self._follows("tool_search_call")):
+            self._out.drop("unpaired-block", block)
+        else:
+            self._add(dict(raw))
+
+    def _follows(self, kind: str) -> bool:
+        return bool(self._items) and not self._reasoning and self._items[-1].get("type") == kind
+
     def _think(self, block: Block) -> None:
         if not (self._out.may_think(block, PROVIDER) and block.get("itemId")):
             self._unbound = True
@@ -61,7 +71,7 @@ class Speech:
             self._unbound = True
         else:
             self._unbound = False
-            item = {"type": "reasoning", "id": block["itemId"], "summary": block.get("summary") or []}
+            item: JsonDict = {"type": "reasoning", "id": block["itemId"], "summary": block.get("summary") or []}
             if "encrypted" in block:
                 item["encrypted_content"] = block["encrypted"]
             self._reasoning.append({**meta_of(block, PROVIDER), **item} if "providerMeta" in block else item)
@@ -87,7 +97,11 @@ class Speech:
             return
         item_keys = {key: value for key, value in meta.items() if key not in _PART_KEYS}
         if is_text:
-            part = {"type": "output_text", "text": block["text"], "annotations": meta.get("annotations") or []}
+            part: JsonDict = {
+                "type": "output_text",
+                "text": block["text"],
+                "annotations": meta.get("annotations") or [],
+            }
             if "logprobs" in meta:
                 part["logprobs"] = meta["logprobs"]
         else:
@@ -96,7 +110,13 @@ class Speech:
         if last.get("type") == "message" and last.get("id") == meta["id"]:
             last["content"].append(part)
         else:
-            item = {"status": "completed", **item_keys, "type": "message", "role": "assistant", "content": [part]}
+            item: JsonDict = {
+                "status": "completed",
+                **item_keys,
+                "type": "message",
+                "role": "assistant",
+                "content": [part],
+            }
             self._add(item)
 
     def _say_easily(self, text: str, meta: Mapping[str, Any]) -> None:

@@ -1,0 +1,33 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import zidane_core
+from zidane_core import SessionHeader, SessionTurn, text
+
+assert zidane_core.__file__ is not None, "zidane_core is a bare folder on the path, not the installed package"
+
+
+@pytest.fixture
+def turn() -> Callable[..., SessionTurn]:
+    """Makes turns: `turn("t1", "hello", role="assistant")`."""
+
+    def make(turn_id: str, words: str = "hello", **fields: Any) -> SessionTurn:
+        return SessionTurn(**{"id": turn_id, "role": "user", "content": [text(words)], "created_at": 1, **fields})
+
+    return make
+
+
+@pytest.fixture
+def header() -> Callable[..., SessionHeader]:
+    """Makes creations: `header("creation-1", agent_id="a")`."""
+
+    def make(creation_id: str = "creation", **fields: Any) -> SessionHeader:
+        return SessionHeader(creation_id=creation_id, created_at=1, **fields)
+
+    return make

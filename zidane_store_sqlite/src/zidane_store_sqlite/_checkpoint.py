@@ -1,0 +1,57 @@
+"""When the write-ahead log is copied into the database file.
+
+SQLite up to 3.51.2 can lose transactions when a checkpoint of one connection meets a commit of another that starts
+the log anew. So SQLite's own checkpoints, which run beside commits, are off; the writer makes them, in a mode that
+holds the write lock, and on every build alike.
+
+Source: https://www.sqlite.org/wal.html#walresetbug
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""The size of the log from which on it is copied."""
+
+_LOOK_EVERY = 16
+"""Commits between two looks at the size."""
+
+_PATIENCE_MS = 100
+"""How long a checkpoint waits for readers. One that finds them still there is repeated after later commits."""
+
+
+class Checkpoints:
+    """Called by the writer after each commit."""
+
+    def __init__(self, path: str, busy_timeout: float) -> None:
+        self._log = f"{path}-wal"
+        self._busy_timeout_ms = round(busy_timeout * 1000)
+        self._commits = 0
+
+    def after_commit(self, raw: sqlite3.Connection) -> None:
+        self._commits += 1
+        if self._commits % _LOOK_EVERY == 0 and self._size() >= CHECKPOINT_BYTES:
+            try:
+                raw.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.Error:
+                pass  # what was committed is safe in the log, and the next write meets the same trouble and says so
+            finally:
+                raw.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+
+    def _size(self) -> int:
+        try:
+            return os.stat(self._log).st_size  # noqa: PTH116 -- every few commits; opening it would drop SQLite's locks
+        except OSError:
+            return 0
+
+
+def has_wal_reset_bug(version: tuple[int, int, int]) -> bool:
+    """Whether a version of SQLite has the fault that the checkpoints are arranged around."""
+    fixed_in_branch = {(3, 44): 6, (3, 50): 7}
+    branch, patch = version[:2], version[2]
+    if branch in fixed_in_branch and patch >= fixed_in_branch[branch]:
+        return False
+    return (3, 7, 0) <= version < (3, 51, 3)
