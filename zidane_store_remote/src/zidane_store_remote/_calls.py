@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from msgspec import UNSET
@@ -119,4 +119,4 @@ def _query_text(value: object) -> str:
         case str():
             return to_text(value)
         case _:
-            return str(cast("object", value))
+            return str(value)

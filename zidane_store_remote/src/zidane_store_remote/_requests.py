@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zidane_core import codec
+from zidane_core.blocks import JsonValue
 from zidane_core.codec import EncodedRun, EncodedTurn
 from zidane_core.records import Record
 from zidane_core.store import AppendRequest, HistoryRequest, MetadataChange, SnapshotRequest
@@ -66,5 +67,5 @@ def _array(records: Sequence[EncodedTurn] | Sequence[EncodedRun]) -> bytes:
     return array_of(codec.json_of(record.stored) for record in records)
 
 
-def _value(value: object) -> bytes:
+def _value(value: JsonValue) -> bytes:
     return codec.json_of(codec.encode_value(value))

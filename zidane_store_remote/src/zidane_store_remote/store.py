@@ -116,9 +116,8 @@ class RemoteStore(RemoteCollections):
 
     async def _health(self) -> Health:
         served: Health = await self._ask("health")
-        return Health(
-            ok=served.ok, backend="http", details={"url": self._name, "served": served.backend, **served.details}
-        )
+        details = {"url": self._name, "served": served.backend, **served.details}
+        return Health(ok=served.ok, backend="http", version=served.version, details=details)
 
     # -- the core -----------------------------------------------------------------------------
 
@@ -246,9 +245,7 @@ def _checked(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise StoreURLError("a remote store's URL begins with http:// or https:// and a host")
     if parts.username is not None or parts.password is not None:
-        raise StoreURLError(
-            "a remote store's URL has no user and password: give a token, as in token=... or ?token=..."
-        )
+        raise StoreURLError("a remote store's URL has no user and password: give a token, as in ?token=...")
     if parts.query or parts.fragment:
         raise StoreURLError("RemoteStore takes options as arguments; open_store also takes them from the URL's query")
     return url.rstrip("/")

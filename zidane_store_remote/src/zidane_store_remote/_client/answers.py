@@ -22,7 +22,7 @@ from zidane_store_remote._wire import headers as names
 from zidane_store_remote._wire.compression import BoundedBody, TooLargeError
 from zidane_store_remote._wire.headers import PROTOCOLS, protocols_in
 from zidane_store_remote._wire.lines import HistoryReader
-from zidane_store_remote._wire.problems import InvalidArgumentError, from_document
+from zidane_store_remote._wire.problems import from_document
 from zidane_store_remote.errors import ProtocolMismatchError, RedirectRefusedError
 
 from .failures import Failure, retry_after, unusable
@@ -97,13 +97,11 @@ async def _raise_problem(response: Any, deadline: float) -> NoReturn:
     found = from_document(cast("dict[str, Any]", document)) if isinstance(document, dict) else None
     if found is None:
         raise unusable(f"it answered {response.status_code} and a reason that this version does not know", again=False)
-    _, error = found
-    if isinstance(error, InvalidArgumentError):
-        raise ValueError(error.reason)
-    if isinstance(error, StoreUnavailableError) and error.retryable:
+    _, told = found
+    if isinstance(told, StoreUnavailableError) and told.retryable:
         after = retry_after(response.headers.get("retry-after"))
-        raise Failure(error, perhaps_done=error.outcome_unknown, after=after)
-    raise error
+        raise Failure(told, perhaps_done=told.outcome_unknown, after=after)
+    raise told
 
 
 def _refuse_stranger(status: int, after: float | None) -> NoReturn:

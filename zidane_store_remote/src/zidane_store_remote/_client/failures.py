@@ -17,8 +17,8 @@ LONGEST_DELAY_SECONDS = 1.0
 class Failure(Exception):  # noqa: N818 -- no error yet: perhaps the next try succeeds
     """One exchange without a usable answer.
 
-    `error` is what the caller gets if it stays at that. `perhaps_done`: the call may have taken effect. `again`: another
-    try may succeed. `after`: the seconds that the server asks us to wait.
+    `error` is what the caller gets if it stays at that. `perhaps_done`: the call may have taken effect. `again`:
+    another try may succeed. `after`: the seconds that the server asks us to wait.
     """
 
     def __init__(
@@ -47,19 +47,18 @@ def failure_of(error: Exception, library: Library) -> Failure:
 
 
 def final_error(failure: Failure, *, perhaps_done: bool) -> ZidaneError:
-    """What the caller gets at last. `perhaps_done`: one of the tries may have taken effect, whatever the last one says."""
+    """What the caller gets at last. `perhaps_done`: one of the tries may have taken effect, whatever the last says."""
     error = failure.error
-    if perhaps_done and isinstance(error, StoreUnavailableError) and not error.outcome_unknown:
-        unknown = StoreUnavailableError(error.reason, retryable=error.retryable, outcome_unknown=True)
-        return unknown if error.retryable else error
-    return error
+    if not perhaps_done or not isinstance(error, StoreUnavailableError) or error.outcome_unknown:
+        return error
+    return StoreUnavailableError(error.reason, retryable=error.retryable, outcome_unknown=True)
 
 
 def delay_before(attempt: int, failure: Failure) -> float:
     """Seconds to wait before the next try; `attempt` counts from 0."""
     if failure.after is not None:
         return failure.after
-    longest = min(FIRST_DELAY_SECONDS * 2**attempt, LONGEST_DELAY_SECONDS)
+    longest: float = min(FIRST_DELAY_SECONDS * 2.0**attempt, LONGEST_DELAY_SECONDS)
     return longest * random.uniform(0.5, 1)  # noqa: S311 -- jitter
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from functools import cache
 from typing import Any, NamedTuple, cast
 
 from zidane_core import codec, errors
@@ -22,7 +21,7 @@ TYPE_PREFIX = "urn:zidane:problem:"
 
 
 class InvalidArgumentError(ZidaneError, ValueError):
-    """A value that a call does not take: on the client's side a plain ValueError is raised for it."""
+    """A value that a call does not take: a ValueError, as other stores raise."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -74,6 +73,9 @@ _BY_ERROR = {problem.error: problem for problem in PROBLEMS} | {
     StoreUnavailableError: BY_SLUG["store-unavailable"],
     errors.StoreBusyError: BY_SLUG["store-busy"],
 }
+_FACTS = {problem.slug: tuple(inspect.signature(problem.error).parameters) for problem in PROBLEMS}
+"""An error's facts are what it is made of: each of its parameters is also an attribute."""
+
 _RECORDS: dict[str, type[Record]] = {"holder": RunOwner}
 
 
@@ -84,7 +86,7 @@ def problem_of(error: ZidaneError) -> Problem | None:
 
 def to_document(error: ZidaneError, problem: Problem, request_id: str) -> bytes:
     """The problem document of an error."""
-    facts = {_camel(name): _plain(getattr(error, name)) for name in _facts_of(problem.error)}
+    facts = {_camel(name): _plain(getattr(error, name)) for name in _FACTS[problem.slug]}
     document = {
         "type": TYPE_PREFIX + problem.slug,
         "title": problem.title,
@@ -103,16 +105,10 @@ def from_document(document: dict[str, Any]) -> tuple[Problem, ZidaneError] | Non
     if problem is None:
         return None
     try:
-        facts = {name: _rebuilt(name, document[_camel(name)]) for name in _facts_of(problem.error)}
+        facts = {name: _rebuilt(name, document[_camel(name)]) for name in _FACTS[problem.slug]}
         return problem, problem.error(**facts)
     except (KeyError, TypeError, ValueError):
         return None
-
-
-@cache
-def _facts_of(kind: type[ZidaneError]) -> tuple[str, ...]:
-    """An error's facts are what it is made of: every parameter is also an attribute."""
-    return tuple(inspect.signature(kind).parameters)
 
 
 def _plain(value: object) -> JsonValue:

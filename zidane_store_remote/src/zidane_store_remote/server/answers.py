@@ -40,11 +40,13 @@ def answer_response(request: Request, route: Route, answer: Record) -> Response:
     return Response(text, media_type=MEDIA_TYPE, headers=headers)
 
 
-def problem_response(error: ZidaneError, request_id: str, problem: Problem | None = None) -> Response:
+def problem_response(
+    error: ZidaneError, request_id: str, problem: Problem | None = None, *, writes: bool = False
+) -> Response:
     """The response to a call that failed. An error that the table does not know tells nothing but that it happened."""
     problem = problem or problem_of(error)
     if problem is None:
-        return internal_error(request_id)
+        return internal_error(request_id, writes=writes)
     headers = {"retry-after": str(RETRY_AFTER_SECONDS)} if problem.status in {429, 503} else {}
     if problem.status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -53,9 +55,9 @@ def problem_response(error: ZidaneError, request_id: str, problem: Problem | Non
     )
 
 
-def internal_error(request_id: str) -> Response:
+def internal_error(request_id: str, *, writes: bool) -> Response:
     """The response to a failure of the server itself: what failed is in its log, under this request id."""
-    error = StoreUnavailableError("the server failed; its log says why", retryable=False, outcome_unknown=True)
+    error = StoreUnavailableError("the server failed; its log says why", retryable=False, outcome_unknown=writes)
     return problem_response(error, request_id, BY_SLUG["internal-error"])
 
 

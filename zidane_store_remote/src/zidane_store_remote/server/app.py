@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -22,6 +22,7 @@ from zidane_core.errors import (
     StoreUnavailableError,
     ZidaneError,
 )
+from zidane_core.records import Record
 from zidane_core.store import SessionStore
 from zidane_store_remote._wire.problems import BY_SLUG, problem_of
 from zidane_store_remote._wire.route import Route
@@ -68,7 +69,7 @@ def create_app(
     serving = Serving(store=store, max_body_bytes=max_body_bytes, max_page=max_page, read_timeout=read_timeout)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         if not opens_store:
             yield
             return
@@ -98,17 +99,17 @@ def _endpoint(route: Route, handler: Handler, serving: Serving) -> Callable[[Req
         except ZidaneError as error:
             if problem_of(error) is None:
                 logger.exception("%s failed (request %s)", route.name, request_id)
-            return problem_response(error, request_id)
+            return problem_response(error, request_id, writes=route.writes)
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
         except Exception:
             logger.exception("%s failed (request %s)", route.name, request_id)
-            return internal_error(request_id)
+            return internal_error(request_id, writes=route.writes)
 
     return endpoint
 
 
-async def _run(handler: Handler, call: Call) -> object:
+async def _run(handler: Handler, call: Call) -> Record:
     """Call the store. What it says about its own backend's doors must not pass for what we say about ours."""
     try:
         return await handler(call)

@@ -81,7 +81,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def page(self) -> int:
         """How many items the page may have."""
-        return min(self.query.get("limit", self.serving.max_page), self.serving.max_page)
+        most = self.serving.max_page
+        wanted: int = self.query.get("limit", most)
+        return min(wanted, most)
 
 
 async def read_call(request: Request, route: Route, serving: Serving) -> Call:

@@ -111,9 +111,7 @@ def _header_parameters(route: Route) -> list[Schema]:
         found += [
             _header(names.OPERATION, "The operation's id; a call that repeats it gets the first answer", _TEXT),
             _header(names.IF_MATCH, "The revision that the session must still have", etag),
-            _header(
-                names.FENCE, "The epoch of the claim that this write belongs to", {"type": "integer", "minimum": 0}
-            ),
+            _header(names.FENCE, "The epoch of the claim that this write belongs to", {"type": "integer"}),
         ]
     return found
 
