@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -22,3 +23,12 @@ def library(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     pytest.importorskip(name)
     return name
+
+
+@pytest.fixture
+def unused_port() -> Iterator[int]:
+    """A port at which nobody listens: it is bound, and stays so."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        yield port

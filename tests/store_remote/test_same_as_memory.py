@@ -67,10 +67,8 @@ def final_looks() -> list[Step]:
     return [Step("load", (each,), {}) for each in SESSIONS] + [Step(name, (), {}) for name in names]
 
 
-@given(walked=st.lists(steps, max_size=14))
-@settings(
-    max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@given(walked=st.lists(steps, max_size=12))
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_call_answers_as_the_memory_store_does(twins: Twins, walked: list[Step]) -> None:
     """Values, errors with their facts, order of judgement, what is stored in the end: all as in the reference."""
     twins.runner.run(walk(twins, walked))

@@ -10,7 +10,13 @@ from urllib.parse import urlsplit
 import anyio
 from msgspec.structs import replace
 
-from zidane_core.errors import RevisionConflictError, RunFencedError, SessionNotFoundError, StoreURLError
+from zidane_core.errors import (
+    RevisionConflictError,
+    RunFencedError,
+    SessionNotFoundError,
+    StoreOptionError,
+    StoreURLError,
+)
 from zidane_core.records import RunOwner, SessionData, SessionHeader, SessionMetaRow, SessionTurn, Status
 from zidane_core.store import (
     AppendRequest,
@@ -85,7 +91,7 @@ class RemoteStore(RemoteCollections):
         super().__init__(base_url)
         settings = Settings(
             base_url=base_url,
-            headers={**(headers or {}), **({} if token is None else {"authorization": f"Bearer {token}"})},
+            headers=_sendable(headers or {}, token),
             timeout=timeout,
             retry_for=retry_for,
             compress=not _is_local(base_url) if compress is None else compress,
@@ -249,6 +255,14 @@ def _checked(url: str) -> str:
     if parts.query or parts.fragment:
         raise StoreURLError("RemoteStore takes options as arguments; open_store also takes them from the URL's query")
     return url.rstrip("/")
+
+
+def _sendable(headers: Mapping[str, str], token: str | None) -> dict[str, str]:
+    """The headers of every request. What HTTP cannot carry is refused here: later errors would show the value."""
+    for name, value in {**headers, "token": token or "-"}.items():
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            raise StoreOptionError(name, "has a space at its end or a character that HTTP headers cannot hold")
+    return {**headers, **({} if token is None else {"authorization": f"Bearer {token}"})}
 
 
 def _is_local(url: str) -> bool:
