@@ -165,7 +165,7 @@ class RenewingIsActivity(MutantStore):
         await self.update_status(session_id, "running", guard=Guard(fence=fence))
 
 
-@mutant("claim.renewed", "claim.across-instances")
+@mutant("claim.renewed")
 class RenewingIsBlind(MutantStore):
     """Renewing never looks whose claim it is."""
 
@@ -211,7 +211,7 @@ class HandMarksCount(MutantStore):
 # -- meta and history -------------------------------------------------------------------------
 
 
-@mutant("meta.patch", "meta.save-keys", "append.with-run-and-metadata", "meta.concurrent-patches")
+@mutant("model.walk", "meta.patch", "meta.save-keys", "append.with-run-and-metadata", "meta.concurrent-patches")
 class PatchReplaces(MutantStore):
     """Metadata that is written replaces all that is there."""
 
@@ -277,7 +277,7 @@ class EditsMoveToTheEnd(MutantStore):
         return (await super().truncate(session_id, turn_id, **kwargs))[::-1]
 
 
-@mutant("history.unchanged", "cancel.writes")
+@mutant("history.unchanged")
 class UnchangedIsWritten(MutantStore):
     """A mutation that changes nothing is written all the same."""
 
@@ -338,7 +338,7 @@ class UnknownTurnTruncatesNothing(MutantStore):
 # -- send requests, artifacts, schedules, ids -------------------------------------------------
 
 
-@mutant("send.claimed-once", "send.one-winner", "operation.reopened")
+@mutant("send.claimed-once", "send.one-winner")
 class RequestsAreGrantedAgain(MutantStore):
     """A claimed request id is granted to whoever asks."""
 
@@ -367,7 +367,7 @@ class RequestsForgottenEarly(MutantStore):
         return claim
 
 
-@mutant("artifact.upserted", "artifact.counted", "artifact.cap")
+@mutant("artifact.upserted", "artifact.counted")
 class ArtifactsById(MutantStore):
     """Artifacts are told apart by id only, so that one uri can stand twice."""
 

@@ -32,7 +32,6 @@ class WholeDocument(MutantStore):
     "create.concurrent-others",
     "create.concurrent-repeats",
     "guard.compare-and-swap",
-    "operation.concurrent",
     "claim.one-winner",
     "claim.one-displacer",
     "meta.concurrent-patches",
@@ -169,7 +168,7 @@ class LoadInTwoReads(MutantStore):
         return None if first is None or second is None else replace(second, turns=first.turns)
 
 
-@mutant("turns.tail-amid-appends", "turns.window")
+@mutant("turns.tail-amid-appends")
 class PagesFromTheEnd(MutantStore):
     """A window is counted from the end of the history as it was when the handle last looked."""
 

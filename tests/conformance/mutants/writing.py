@@ -272,7 +272,7 @@ class KeyOrderMatters(MutantStore):
         return [turn._replace(digest=str(turn.stored)) for turn in super()._encode_turns(turns)]
 
 
-@mutant("append.equal-content", "append.order")
+@mutant("append.equal-content")
 class DedupeByContent(MutantStore):
     """A turn with content that is stored already is dropped."""
 
@@ -310,7 +310,7 @@ def _ghost(session_id: str) -> Any:
     return SessionHeader(creation_id="ghost", created_at=0)
 
 
-@mutant("append.with-run-and-metadata", "create.with-any-first-write", "kill.acknowledged-is-kept")
+@mutant("append.with-run-and-metadata")
 class RunForgotten(MutantStore):
     """The run and the metadata of an append are dropped."""
 
@@ -320,7 +320,7 @@ class RunForgotten(MutantStore):
         return await super().append_turns(session_id, turns, **kwargs)
 
 
-@mutant("append.refused-whole", "content.refused", "append.limits", "id.refused")
+@mutant("append.refused-whole", "append.limits", "id.refused")
 class TurnByTurn(MutantStore):
     """A batch is stored turn by turn, so a refused one stays half stored."""
 
@@ -442,7 +442,7 @@ class CreationOnlyOnce(MutantStore):
         return await super().claim_run(session_id, create=create, **kwargs)
 
 
-@mutant("create.refused-creates-nothing", "fault.writes", "capability.max-sessions")
+@mutant("create.refused-creates-nothing", "fault.writes")
 class NoRollback(MutantStore):
     """What a failed write did before it failed stays."""
 
@@ -457,7 +457,7 @@ class NoRollback(MutantStore):
             raise
 
 
-@mutant("delete.removes-all", "rev.moves")
+@mutant("delete.removes-all")
 class DeleteKeepsItems(MutantStore):
     """Deleting hides a session; made again it has its old runs, metadata and requests."""
 
@@ -515,7 +515,7 @@ class ClearThenInsert(MutantStore):
         return await super().save(session, **kwargs)
 
 
-@mutant("save.snapshot")
+@mutant("save.snapshot", "model.walk")
 class SaveMerges(MutantStore):
     """Saving adds the turns that are new, and removes none."""
 
@@ -566,7 +566,7 @@ class RunsMerge(MutantStore):
         return await super().update_run(session_id, run, **kwargs)
 
 
-@mutant("status.owner", "save.running-is-the-stores")
+@mutant("status.owner")
 class OwnerStays(MutantStore):
     """Ending a run leaves its owner recorded."""
 
@@ -644,7 +644,7 @@ class MutationRunsAgain(MutantStore):
         return await super().mutate_history(session_id, mutate, guard=replace(guard, op_id=None))
 
 
-@mutant("operation.concurrent", "operation.repeated-later")
+@mutant("operation.concurrent")
 class OperationIsNotInTheTransaction(MutantStore):
     """The answer of an operation is kept after the write, by another step."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 from zidane_core.conformance import samples
 from zidane_core.conformance.check import Collector
 from zidane_core.conformance.expectations import equal, holds, raises
@@ -26,13 +29,14 @@ async def damaged_turn(kit: Kit) -> None:
     readable, and a tolerant load gives the rest with a report."""
     session_id = await kit.session(5)
     await _damage(kit, session_id, "turn", "2")
-    for what, call in (
-        ("load", kit.store.load(session_id)),
-        ("get_turns", kit.store.get_turns(session_id)),
-        ("get_turns(2, 1)", kit.store.get_turns(session_id, 2, 1)),
-        ("get_turns(last=3)", kit.store.get_turns(session_id, last=3)),
-    ):
-        error = await raises(CorruptRecordError, call, f"{what} over a damaged turn")
+    reads: dict[str, Callable[[], Awaitable[object]]] = {
+        "load": partial(kit.store.load, session_id),
+        "get_turns": partial(kit.store.get_turns, session_id),
+        "get_turns(2, 1)": partial(kit.store.get_turns, session_id, 2, 1),
+        "get_turns(last=3)": partial(kit.store.get_turns, session_id, last=3),
+    }
+    for what, read in reads.items():
+        error = await raises(CorruptRecordError, read(), f"{what} over a damaged turn")
         equal((error.session_id, error.where), (session_id, "turn 2"), f"what the error of {what} names")
     equal(await kit.store.get_turns(session_id, 0, 2), turns(0, 2), "the turns before it")
     equal(await kit.store.get_turns(session_id, last=2), turns(3, 5), "the turns after it")
@@ -65,7 +69,9 @@ async def stays_where_it_is(kit: Kit) -> None:
     session_id, other = await kit.session(3), await kit.session(2)
     await _damage(kit, session_id, "turn", "0")
     equal(await kit.store.get_turns(other), turns(0, 2), "another session")
-    holds(session_id in await kit.store.list_ids(), "the ids", expected="the damaged session too", found="it is missing")
+    holds(
+        session_id in await kit.store.list_ids(), "the ids", expected="the damaged session too", found="it is missing"
+    )
     await kit.store.append_turns(session_id, [turn(3)])
     equal(await kit.store.get_turns(session_id, last=1), [turn(3)], "the tail after an append")
     if kit.declares("history"):
