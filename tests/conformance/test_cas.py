@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from tests.core.dict_cas import DictBackend, DictStore
 from zidane_core.conformance import StoreConformance
 from zidane_core.memory.store import wall_clock_ms
-
-from ..core.dict_cas import DictBackend, DictStore
 
 _BACKEND = DictBackend()
 
