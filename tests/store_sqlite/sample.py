@@ -8,7 +8,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from zidane_core.records import Schedule, ScheduleFire, SessionArtifact, SessionHeader, SessionRun, SessionTurn
+from zidane_core.records import (
+    Schedule,
+    ScheduleFire,
+    SessionArtifact,
+    SessionHeader,
+    SessionHistory,
+    SessionRun,
+    SessionTurn,
+)
 from zidane_store_sqlite import SqliteStore
 
 Write = Callable[[SqliteStore], Awaitable[Any]]
@@ -46,6 +54,10 @@ def schedule() -> Schedule:
     return Schedule(id="daily", prompt="go", enabled=True, next_fire_at=10, created_at=1, updated_at=1)
 
 
+def first_turn(history: SessionHistory) -> SessionHistory:
+    return SessionHistory(turns=history.turns[:1], runs=history.runs)
+
+
 async def _save(store: SqliteStore) -> Any:
     session = await store.load("s")
     assert session is not None
@@ -66,7 +78,7 @@ WRITES: dict[str, Write] = {
     "patch_meta": lambda store: store.patch_meta("s", {"title": "B"}),
     "update_run": lambda store: store.update_run("s", run("r2")),
     "update_status": lambda store: store.update_status("s", "completed"),
-    "mutate_history": lambda store: store.mutate_history("s", lambda history: history.__class__(turns=history.turns[:1], runs=history.runs)),
+    "mutate_history": lambda store: store.mutate_history("s", first_turn),
     "truncate": lambda store: store.truncate("s", "t2"),
     "claim_run": lambda store: store.claim_run("s"),
     "claim_send_request": lambda store: store.claim_send_request("s", "other", "print"),
@@ -126,5 +138,5 @@ def outcome(process: subprocess.Popen[str], timeout: float = 60) -> tuple[int, s
 def all_well(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
     """What processes said that must end well and complain about nothing."""
     ends = [outcome(process) for process in processes]
-    assert [(code, err) for code, _, err in ends] == [(0, "")] * len(ends)
+    assert [(code, err) for code, _, err in ends] == [(0, "")] * len(ends), ends
     return [out for _, out, _ in ends]

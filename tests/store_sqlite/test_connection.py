@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import signal
 import sqlite3
 import threading
@@ -125,7 +124,7 @@ async def test_three_hundred_stores_leave_no_descriptor_and_no_thread(path: Path
     for _ in range(300):
         async with SqliteStore(path, synchronous="normal") as store:
             await store.list_ids()
-        counts.append(len(os.listdir("/proc/self/fd")))
+        counts.append(sum(1 for _ in Path("/proc/self/fd").iterdir()))
     assert max(counts[1:]) <= counts[0]
     _join_new_threads(before)
 
