@@ -24,19 +24,20 @@ def artifact(artifact_id: str, **fields: Any) -> SessionArtifact:
     return SessionArtifact(**{"id": artifact_id, **given, **fields})
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        None,
-        5,
-        [],
-        {},
-        {"kind": "file", "uri": "u"},
-        {"kind": " ", "uri": "u", "label": "l"},
-        {"kind": "k" * 129, "uri": "u", "label": "l"},
-        {"kind": "k", "uri": "u" * 4097, "label": "l"},
-    ],
-)
+LABELLED = {"kind": "k", "uri": "u", "label": "l"}
+HOPELESS: list[object] = [
+    None,
+    5,
+    [],
+    {},
+    {"kind": "file", "uri": "u"},
+    LABELLED | {"kind": " "},
+    LABELLED | {"kind": "k" * 129},
+    LABELLED | {"uri": "u" * 4_097},
+]
+
+
+@pytest.mark.parametrize("raw", HOPELESS)
 def test_an_input_that_cannot_be_mended_is_none(raw: object) -> None:
     assert normalize_artifact_input(raw) is None
 
