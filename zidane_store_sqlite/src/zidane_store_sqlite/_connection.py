@@ -52,19 +52,23 @@ class Reply(Generic[T]):
             self.send(value)
 
     def send(self, value: T) -> None:
-        self._tell(asyncio.Future.set_result, value)
+        self._tell(value, None)
 
     def fail(self, error: BaseException) -> None:
-        self._tell(asyncio.Future.set_exception, error)
+        self._tell(None, error)
 
-    def _tell(self, settle: Callable[[asyncio.Future[T], Any], None], what: object) -> None:
+    def _tell(self, value: T | None, error: BaseException | None) -> None:
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            self._loop.call_soon_threadsafe(_settle, self._future, settle, what)
+            self._loop.call_soon_threadsafe(_settle, self._future, value, error)
 
 
-def _settle(future: asyncio.Future[T], settle: Callable[[asyncio.Future[T], Any], None], what: object) -> None:
-    if not future.done():
-        settle(future, what)
+def _settle(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
+    if future.done():  # its caller was cancelled
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)
 
 
 class Connection:
