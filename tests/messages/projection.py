@@ -71,6 +71,16 @@ def write(format_name: str, messages: list[SessionMessage], model: str | None = 
     return written
 
 
+def with_reused_ids(written: list[Any], repairs: list[PairingRepair]) -> list[Any]:
+    """What was written, with every id that was renamed because it was reused set back."""
+    text = json.dumps(written)
+    for repair in repairs:
+        for number in range(9, 1, -1):
+            text = text.replace(f'"{repair.call_id}_r{number}"', f'"{repair.call_id}"')
+    restored: list[Any] = json.loads(text)
+    return restored
+
+
 NORMALISATIONS = {
     "a string of content is one text block": "anthropic",
     "the envelope of a reply (id, model, usage, stop_reason, …) is not sent back": "anthropic",

@@ -162,7 +162,28 @@ def from_json_object(kind: type[R], value: object) -> R:
         raise InvalidContentError("$", str(error)) from error
 
 
+def from_json(kind: type[R], text: bytes) -> R:
+    """The record that JSON text describes: what `json_of` gave, or what another program wrote. Unknown keys are kept.
+
+    Raises:
+        InvalidContentError: it is not JSON, or not such a record.
+    """
+    try:
+        return _from_json(kind, _Json(text, b"j"))
+    except msgspec.ValidationError as error:
+        raise InvalidContentError("$", str(error)) from error
+    except (ValueError, RecursionError):  # perhaps only a lone surrogate, which the fast decoder does not take
+        return _from_unusual_json(kind, text)
+
+
 # -- how it is done ---------------------------------------------------------------------------
+
+
+def _from_unusual_json(kind: type[R], text: bytes) -> R:
+    try:
+        return _from_json(kind, _Json(text, b"e"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidContentError("$", str(error)) from error
 
 
 def _checked_json(record: Record) -> _Json:
@@ -242,7 +263,13 @@ def _escaped(plain: object) -> bytes:
 
 
 def _loads(checked: _Json) -> Any:
-    return msgspec.json.decode(checked.raw) if checked.flavour == b"j" else json.loads(checked.raw)
+    if checked.flavour == b"j":
+        return msgspec.json.decode(checked.raw)
+    return json.loads(checked.raw, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
 
 
 def _from_json(kind: type[R], checked: _Json) -> R:

@@ -10,7 +10,7 @@ import asyncio
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from .expectations import BrokenRuleError
 
@@ -57,7 +57,8 @@ class _Driver:
         if self.suspensions not in self._interruption.at or task is None:
             return
         if self._interruption.late and isinstance(awaited, asyncio.Future):
-            awaited.add_done_callback(lambda _: task.cancel())
+            future = cast("asyncio.Future[object]", awaited)
+            future.add_done_callback(lambda _: task.cancel())
         else:
             task.cancel()
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from zidane_core.errors import (
     RevisionConflictError,
     SessionExistsError,
@@ -113,8 +115,6 @@ async def write_once(store: SessionStore, say: Say, session_id: str) -> None:
 
 async def edit(store: SessionStore, say: Say, session_id: str, rounds: int) -> None:
     """Edit the history again and again: a summary in front, the rest as it is."""
-    from msgspec.structs import replace
-
     for at in range(rounds):
         await store.mutate_history(
             session_id,
@@ -133,7 +133,7 @@ async def fork(store: SessionStore, say: Say, session_id: str) -> None:
         os.write(writing, _first_step(store.load(session_id)).encode())
         os._exit(0)
     os.close(writing)
-    os.waitpid(child, 0)
+    os.waitpid(child, 0)  # noqa: ASYNC222 -- the child is done at once
     with os.fdopen(reading) as pipe:
         say({"child": pipe.read()})
     found = await store.load(session_id)

@@ -6,9 +6,9 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from .expectations import BrokenRuleError
 from .jobs import JOBS
@@ -40,8 +40,7 @@ class Worker:
             message = await self._next()
             if message == "done":
                 return
-            if isinstance(message, dict):
-                self.told.append(message)
+            self._take(message)
             lines = None if lines is None else lines - 1
 
     async def kill(self) -> None:
@@ -50,8 +49,8 @@ class Worker:
             self._process.kill()
         await self._process.wait()
         while line := await self._out().readline():
-            if line.endswith(b"\n") and isinstance(message := json.loads(line), dict):
-                self.told.append(message)
+            if line.endswith(b"\n"):  # the last one may be cut off
+                self._take(json.loads(line))
 
     async def exit_code(self) -> int:
         """Wait for its end. Raises BrokenRuleError when it does not come."""
@@ -68,13 +67,17 @@ class Worker:
             self._process.kill()
         await self._process.communicate()
 
-    async def _next(self) -> Any:
+    def _take(self, message: object) -> None:
+        if isinstance(message, dict):
+            self.told.append(cast("dict[str, Any]", message))
+
+    async def _next(self) -> object:
         line = await self._out().readline()
         if not line:
             errors = (await self._err().read()).decode(errors="replace")[-800:]
             raise BrokenRuleError(self._name, expected="that it goes on", found=f"it ended: {errors}")
         message: Any = json.loads(line)
-        if isinstance(message, dict) and "error" in message:
+        if "error" in message:
             raise BrokenRuleError(self._name, expected="no error", found=f"{message['error']}: {message['text']}")
         return message
 
@@ -96,7 +99,7 @@ class Worker:
 @asynccontextmanager
 async def workers(
     kit: Kit, job: str, arguments: list[dict[str, Any]], *, leave: str = "close"
-) -> AsyncIterator[list[Worker]]:
+) -> AsyncGenerator[list[Worker]]:
     """Processes that have the target open and wait for `go`, one for each set of arguments."""
     async with AsyncExitStack() as stack:
         started: list[Worker] = []

@@ -73,9 +73,7 @@ def _from_reference(reference: str) -> Target:
     if isinstance(found, str):
         return resolve(found)
     if isinstance(found, Target):
-        return Target(
-            open=found.open, reference=reference, shown=reference, damage=found.damage, faults=found.faults
-        )
+        return Target(open=found.open, reference=reference, shown=reference, damage=found.damage, faults=found.faults)
     if not callable(found):
-        raise LookupError(f"{reference!r} is a {type(found).__name__}, not a target, a URL or a function that opens")
+        raise LookupError(f"{reference!r} is a {type(found).__name__}, not a target, a URL or a function that opens")  # noqa: TRY004 -- it is about what the name leads to
     return Target(open=cast("Opener", found), reference=reference, shown=reference)

@@ -1,5 +1,5 @@
 """Sessions as JSON files in a directory."""
 
-from .store import CAPABILITIES, JsonDirStore
+from .store import JsonDirStore
 
-__all__ = ["CAPABILITIES", "JsonDirStore"]
+__all__ = ["JsonDirStore"]

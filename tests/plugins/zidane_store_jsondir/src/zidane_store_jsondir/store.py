@@ -18,18 +18,17 @@ from zidane_core.errors import CorruptRecordError, StoreFullError, StoreUnavaila
 
 T = TypeVar("T")
 
-CAPABILITIES = cas_capabilities(durable="power", shared="host")
-
 
 class JsonDirStore(CasStore):
     """Sessions in a directory of the local disk, whose parent exists. A commit rewrites its session's file."""
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
-        super().__init__(f"jsondir:///{directory}", CAPABILITIES)
-        self._directory = Path(directory)
+    def __init__(self, directory: str | os.PathLike[str], *, fsync: bool = True) -> None:
+        capabilities = cas_capabilities(durable="power" if fsync else "process", shared="host")
+        super().__init__(f"jsondir:///{directory}", capabilities)
+        self._directory, self._fsync = Path(directory), fsync
 
     async def _open(self) -> None:
-        await _in_thread(_make_directory, self._directory)
+        await _in_thread(self._make_directory)
 
     async def get(self, group: str, keys: Sequence[str]) -> Mapping[str, bytes]:
         _, entries = await _in_thread(_read, self._file(group))
@@ -40,11 +39,12 @@ class JsonDirStore(CasStore):
         return [(key, text.encode()) for key, text in entries.items() if start <= key < stop]
 
     async def commit(self, group: str, version: int, puts: Mapping[str, bytes | None]) -> bool:
-        return await _in_thread(_compare_and_swap, self._file(group), version, puts)
+        return await _in_thread(self._compare_and_swap, self._file(group), version, puts)
 
     async def scan(self, prefix: str) -> Iterable[tuple[str, bytes]]:
-        files = await _in_thread(lambda: list(self._directory.glob(f"{prefix}*.json")))
-        return [(file.stem, (await _in_thread(_read, file))[1][HEAD].encode()) for file in files]
+        return await _in_thread(
+            lambda: [(file.stem, _read(file)[1][HEAD].encode()) for file in self._directory.glob(f"{prefix}*.json")]
+        )
 
     async def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -52,14 +52,36 @@ class JsonDirStore(CasStore):
     def _file(self, group: str) -> Path:
         return self._directory / f"{group}.json"
 
+    def _make_directory(self) -> None:
+        self._directory.mkdir(exist_ok=True)
+        self._sync(self._directory.parent)
 
-async def _in_thread(work: Callable[..., T], *args: Any) -> T:
-    try:
-        return await anyio.to_thread.run_sync(work, *args)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):  # found before the file is replaced
-            raise StoreFullError(str(error)) from error
-        raise StoreUnavailableError(str(error), outcome_unknown=True) from error
+    def _compare_and_swap(self, file: Path, version: int, puts: Mapping[str, bytes | None]) -> bool:
+        with file.with_suffix(".lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or the process dies
+            found, entries = _read(file)
+            if found != version:
+                return False
+            changed = {key: None if value is None else value.decode() for key, value in puts.items()}
+            kept = {key: text for key, text in {**entries, **changed}.items() if text is not None}
+            self._replace(file, json.dumps({"version": version + 1, "entries": kept}))
+        return True
+
+    def _replace(self, file: Path, text: str) -> None:
+        new = file.with_suffix(".new")
+        new.write_text(text, encoding="ascii")
+        self._sync(new)
+        new.replace(file)
+        self._sync(file.parent)
+
+    def _sync(self, path: Path) -> None:
+        """Make a file's content, or the names in a directory, survive a power cut."""
+        if self._fsync:
+            opened = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
 
 
 def _read(file: Path) -> tuple[int, dict[str, str]]:
@@ -73,36 +95,10 @@ def _read(file: Path) -> tuple[int, dict[str, str]]:
         raise CorruptRecordError(None, f"the file {file.name}", str(error)) from error
 
 
-def _compare_and_swap(file: Path, version: int, puts: Mapping[str, bytes | None]) -> bool:
-    with file.with_suffix(".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or the process dies
-        found, entries = _read(file)
-        if found != version:
-            return False
-        changed = {key: None if value is None else value.decode() for key, value in puts.items()}
-        kept = {key: text for key, text in {**entries, **changed}.items() if text is not None}
-        _replace(file, json.dumps({"version": version + 1, "entries": kept}))
-    return True
-
-
-def _replace(file: Path, text: str) -> None:
-    with file.with_suffix(".new").open("w", encoding="ascii") as new:
-        new.write(text)
-        new.flush()
-        os.fsync(new.fileno())
-    Path(new.name).replace(file)
-    _sync(file.parent)
-
-
-def _make_directory(directory: Path) -> None:
-    directory.mkdir(exist_ok=True)
-    _sync(directory.parent)
-
-
-def _sync(directory: Path) -> None:
-    """Make the names in a directory survive a power cut."""
-    opened = os.open(directory, os.O_RDONLY)
+async def _in_thread(work: Callable[..., T], *args: Any) -> T:
     try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+        return await anyio.to_thread.run_sync(work, *args)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):  # found before the file is replaced
+            raise StoreFullError(str(error)) from error
+        raise StoreUnavailableError(str(error), outcome_unknown=True) from error

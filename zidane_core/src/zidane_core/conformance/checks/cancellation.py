@@ -8,46 +8,45 @@ from typing import Any
 
 import msgspec
 
+from zidane_core.conformance.calls import Ask, Subject, Write, prepare, reads_of, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import BrokenRuleError, equal, holds, outcome
+from zidane_core.conformance.interruptions import Interrupted, Interruption, at_every_suspension, interrupt
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import run, turn, turns
+from zidane_core.conformance.surroundings import Surroundings
 from zidane_core.errors import StoreError
+from zidane_core.records import SessionTurn
 from zidane_core.store import SessionStore
-
-from ..calls import Ask, Subject, Write, prepare, reads_of, writes_of
-from ..check import Collector
-from ..expectations import BrokenRuleError, equal, holds, outcome
-from ..interruptions import Interrupted, Interruption, at_every_suspension, interrupt
-from ..kit import Kit
-from ..samples import run, turn, turns
-from ..surroundings import Surroundings
 
 check = Collector(layer="cancellation")
 
 PROMPT_SECONDS = 10.0
 """How long a call after a cancelled one may take."""
 
-_OF_ITS_OWN = ("id", "rev", "updatedAt", "quietMs", "epoch", "creationId", "sessionId", "createdAt")
+_OF_ITS_OWN = ("id", "rev", "updatedAt", "quietMs", "epoch", "creationId", "sessionId", "createdAt", "scheduleId")
 
 
-async def shape(kit: Kit, subject: Subject) -> object:
+async def shape(kit: Kit, subject: Subject) -> list[dict[str, Any]]:
     """All that a write can change, without what differs from session to session."""
+    found: list[object] = []
     with kit.unseen():
-        found: list[Any] = [await kit.store.load(subject.session_id)]
+        found.append(await kit.store.load(subject.session_id))
         if kit.declares("artifacts"):
-            found.append([r for r in await kit.store.list_artifacts() if r.session_id == subject.session_id])
+            found += [r for r in await kit.store.list_artifacts() if r.session_id == subject.session_id]
         if kit.declares("send_requests"):
             found += [await kit.store.find_send_request(subject.session_id, each) for each in ("q0", "q1")]
         if kit.declares("schedules"):
-            found.append([s for s in await kit.store.list_schedules() if s.id == subject.schedule_id])
-            found.append([f.id for f in await kit.store.list_schedule_fires(subject.schedule_id, 9)])
-    plain = msgspec.to_builtins(found)
-    for part in plain:
-        for each in part if isinstance(part, list) else [part]:
-            if isinstance(each, dict):
-                for key in _OF_ITS_OWN:
-                    each.pop(key, None)
-                for lasting in each.get("lastFire") or (), each.get("runOwner") or ():
-                    if isinstance(lasting, dict):
-                        lasting.pop("scheduleId", None)
-    return plain
+            found += [s for s in await kit.store.list_schedules() if s.id == subject.schedule_id]
+            found += await kit.store.list_schedule_fires(subject.schedule_id, 9)
+    return [_comparable(msgspec.to_builtins(each)) for each in found if each is not None]
+
+
+def _comparable(plain: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in plain.items() if key not in _OF_ITS_OWN}
+    if kept.get("lastFire"):
+        kept["lastFire"] = _comparable(kept["lastFire"])
+    return kept
 
 
 async def still_works(kit: Kit, stores: list[SessionStore], what: str) -> None:
@@ -73,20 +72,24 @@ async def writes(kit: Kit) -> None:
     for write in kit.random.sample(chosen, min(len(chosen), kit.count(len(chosen), least=4))):
         states = [await shape(kit, await prepare(kit)), await _shape_after(kit, write)]
 
-        async def attempt(interruption: Interruption, write: Write = write, states: list[object] = states) -> Interrupted:
+        async def attempt(
+            interruption: Interruption, write: Write = write, states: list[list[dict[str, Any]]] = states
+        ) -> Interrupted:
             subject = await prepare(kit)
             ended = await interrupt(lambda: write.act(kit.store, Ask(subject)), interruption, write.method)
             found = await shape(kit, subject)
             if found not in states:
                 expected = "all of it or nothing"
-                raise BrokenRuleError(f"what {write.method}, {interruption}, left", expected=expected, found=repr(found))
+                raise BrokenRuleError(
+                    f"what {write.method}, {interruption}, left", expected=expected, found=repr(found)
+                )
             return ended
 
         async for ended in at_every_suspension(attempt):
             await still_works(kit, [kit.store, *others], f"{write.method}, {ended.interruption}")
 
 
-async def _shape_after(kit: Kit, write: Write) -> object:
+async def _shape_after(kit: Kit, write: Write) -> list[dict[str, Any]]:
     subject = await prepare(kit)
     await write.act(kit.store, Ask(subject))
     return await shape(kit, subject)
@@ -117,7 +120,7 @@ async def then_repeat(kit: Kit) -> None:
 async def reads(kit: Kit) -> None:
     """A cancelled read leaves the handle as it was: the next call gets its own answer, not that of the cancelled."""
     subject = await prepare(kit)
-    expected = [each for each in await kit.store.get_turns(subject.session_id)]
+    expected = await kit.store.get_turns(subject.session_id)
 
     async def attempt_of(name: str, read: Callable[[SessionStore, str], Awaitable[object]]) -> None:
         async def attempt(interruption: Interruption) -> Interrupted:
@@ -139,7 +142,7 @@ async def queued(kit: Kit) -> None:
     """Cancelling many queued appends at once leaves nothing in the way of the next, and repeating them is harmless."""
     session_id = await kit.session(1)
     count = kit.count(100, least=30)
-    tasks = [asyncio.create_task(kit.store.append_turns(session_id, [turn(at)])) for at in range(1, count)]  # type: ignore[arg-type]
+    tasks = [asyncio.create_task(kit.store.append_turns(session_id, [turn(at)])) for at in range(1, count)]
     await asyncio.sleep(0)
     for task in tasks:
         task.cancel()
@@ -155,30 +158,33 @@ async def queued(kit: Kit) -> None:
 async def at_random(kit: Kit) -> None:
     """Under random cancellations acknowledged turns are kept, none is there twice, and writers keep their order."""
     session_id = await kit.session()
-    acknowledged: dict[int, list[str]] = {}
 
-    async def write(writer: int) -> None:
-        acknowledged[writer] = []
-        for at in range(kit.count(40, least=8)):
-            given = turn(writer * 1000 + at)
-            while given.id not in acknowledged[writer]:
-                task = asyncio.ensure_future(kit.store.append_turns(session_id, [given]))
-                for _ in range(kit.random.randrange(6)):
-                    await asyncio.sleep(0)
-                if kit.random.random() < 0.5:
-                    task.cancel()
-                ended = await asyncio.gather(task, return_exceptions=True)
-                if isinstance(ended[0], StoreError):
-                    raise ended[0]
-                if not isinstance(ended[0], BaseException):
-                    acknowledged[writer].append(given.id)
+    async def write(writer: int) -> list[str]:
+        given = [turn(writer * 1000 + at) for at in range(kit.count(40, least=8))]
+        for each in given:
+            while not await _acknowledged(kit, session_id, each):
+                pass
+        return [each.id for each in given]
 
-    await asyncio.gather(*(write(writer) for writer in range(4)))
+    written = await asyncio.gather(*(write(writer) for writer in range(4)))
     found = [each.id for each in await kit.store.get_turns(session_id)]
     equal(len(found), len(set(found)), "how many different turns are stored")
-    for writer, ids in acknowledged.items():
+    for writer, ids in enumerate(written):
         mine = [each for each in found if int(each[1:]) // 1000 == writer]
         equal(mine, ids, f"the turns of writer {writer}, in order")
+
+
+async def _acknowledged(kit: Kit, session_id: str, given: SessionTurn) -> bool:
+    """Append, and perhaps cancel that at some moment; whether it was acknowledged."""
+    task = asyncio.ensure_future(kit.store.append_turns(session_id, [given]))
+    for _ in range(kit.random.randrange(6)):
+        await asyncio.sleep(0)
+    if kit.random.random() < 0.5:
+        task.cancel()
+    (ended,) = await asyncio.gather(task, return_exceptions=True)
+    if isinstance(ended, StoreError):
+        raise ended
+    return not isinstance(ended, BaseException)
 
 
 @check("cancel.opening")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from zidane_core.errors import RunFencedError
 from zidane_core.claims import claim_run
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.processes import Worker, workers
+from zidane_core.conformance.samples import owner, run, turn, turns
+from zidane_core.errors import RunFencedError
 from zidane_core.store import Guard
-
-from ..check import Collector
-from ..expectations import equal, holds, raises
-from ..kit import Kit
-from ..processes import Worker, workers
-from ..samples import owner, run, turn, turns
 
 check = Collector(layer="crash")
 

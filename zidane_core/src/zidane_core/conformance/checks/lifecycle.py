@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+from zidane_core.conformance.calls import Ask, Subject, prepare, reads_of, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, outcome, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
+from zidane_core.conformance.surroundings import Surroundings
 from zidane_core.errors import StoreClosedError
-
-from ..calls import Ask, Subject, prepare, reads_of, writes_of
-from ..check import Collector
-from ..expectations import equal, outcome, raises
-from ..kit import Kit
-from ..samples import turn, turns
-from ..surroundings import Surroundings
+from zidane_core.store import SessionStore
 
 check = Collector()
 
@@ -93,8 +93,6 @@ async def failing_body(kit: Kit) -> None:
         async with kit.target.open() as store:
             opened.append(store)
             raise ZeroDivisionError("from the body")
-
-    from zidane_core.store import SessionStore
 
     opened: list[SessionStore] = []
     await raises(ZeroDivisionError, body(), "an error in the body of `async with`")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
 from zidane_core.errors import SessionNotFoundError
-
-from .. import samples
-from ..check import Collector
-from ..expectations import equal, holds, raises
-from ..kit import Kit
-from ..samples import turn, turns
 
 check = Collector()
 

@@ -6,14 +6,13 @@ import asyncio
 import os
 from typing import Any
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.processes import run_workers, workers
+from zidane_core.conformance.samples import owner, turn
 from zidane_core.store import SessionStore
-
-from .. import samples
-from ..check import Collector
-from ..expectations import equal, holds
-from ..kit import Kit
-from ..processes import run_workers, workers
-from ..samples import owner, turn
 
 check = Collector()
 
@@ -171,7 +170,7 @@ async def edits_across_processes(kit: Kit) -> None:
 
 @check("exit.forgotten-close", layer="processes")
 async def forgotten_close(kit: Kit) -> None:
-    """A program that ends without closing its store, normally or by an error, still exits, and what it wrote is there."""
+    """A program that ends without closing its store, by an error or without, exits, and what it wrote is there."""
     await asyncio.gather(_ends_by_itself(kit, "forget", 0), _ends_by_itself(kit, "raise", 1))
 
 
