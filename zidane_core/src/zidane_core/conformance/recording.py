@@ -44,6 +44,11 @@ class Transcript:
         ]
         return [*([f"… {left_out} calls before"] if left_out else []), *told]
 
+    def clear(self) -> None:
+        """Forget the calls so far."""
+        self._lines.clear()
+        self._count = 0
+
     def note(self, call: object, answer: object) -> None:
         if self.is_open:
             self._count += 1
