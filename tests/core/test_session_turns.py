@@ -94,7 +94,11 @@ async def test_a_refresh_between_appends_loses_none_of_them(turn: Turn) -> None:
 
         session = await create_session(Troubled(store, before=pause, after=pause), id="s")
         await session.append_turns([turn("t0")])
-        work = [f(n) for n in range(1, 10) for f in (lambda n: session.append_turns([turn(f"t{n}")]), lambda _: session.refresh())]
+        work = [
+            f(n)
+            for n in range(1, 10)
+            for f in (lambda n: session.append_turns([turn(f"t{n}")]), lambda _: session.refresh())
+        ]
         await asyncio.gather(*work)
         assert [each.id for each in session.turns] == await ids_in(store) == [f"t{n}" for n in range(10)]
 
@@ -110,7 +114,9 @@ async def test_repeating_an_append_adds_nothing(store: MemoryStore, turn: Turn) 
     assert [each.id for each in session.turns] == await ids_in(store) == ["t1", "t2", "t3"]
 
 
-async def test_what_json_cannot_hold_is_refused_and_leaves_the_session_as_it_was(store: MemoryStore, turn: Turn) -> None:
+async def test_what_json_cannot_hold_is_refused_and_leaves_the_session_as_it_was(
+    store: MemoryStore, turn: Turn
+) -> None:
     """Nothing of the batch is kept, and the session is not created."""
     session = await create_session(store, id="s")
     with pytest.raises(InvalidContentError):
