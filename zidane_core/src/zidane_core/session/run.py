@@ -121,7 +121,7 @@ class ActiveRun(RunScope):
             return
         self._link.touch()  # a save moves `updated_at` to what the snapshot says
         ended = state.snapshot(runs=[run], status=after)
-        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard))
+        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard), touches=False)
         state.put_run(run)
         state.status = after
 
