@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -134,10 +135,8 @@ async def test_a_body_that_swallows_the_cancellation_is_told_all_the_same(store:
     with pytest.raises(RunFencedError):
         async with session.run("hello", stale_after_ms=SOON):
             await take_over(store)
-            try:
+            with suppress(asyncio.CancelledError):
                 await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                pass
 
 
 @pytest.mark.parametrize("cancelled_first", [False, True])
@@ -235,7 +234,7 @@ async def test_a_zombie_cannot_write_after_it_was_displaced(store: MemoryStore, 
             lambda: run.append(turn("zombie")),
             lambda: zombie.update_run(run.record),
             lambda: zombie.update_status("completed"),
-            lambda: zombie.save(),
+            zombie.save,
             lambda: zombie.add_artifact({"kind": "file", "uri": "u", "label": "l"}),
         ):
             with pytest.raises(RunFencedError):

@@ -97,7 +97,7 @@ def test_a_lost_claim_cancels_the_body_under_trio() -> None:
     async def main(outside: bool) -> None:
         async with MemoryStore() as store:
             session = await create_session(store, id="s")
-            with trio.CancelScope() as scope:
+            with trio.CancelScope() as scope:  # noqa: SIM117 -- the second one is chosen
                 with pytest.raises(RunFencedError) if not outside else trio.CancelScope():
                     async with session.run("hello", stale_after_ms=30):
                         data = await store.load("s")

@@ -32,13 +32,14 @@ async def ids_in(store: MemoryStore, session_id: str = "s") -> list[str]:
     return [turn.id for turn in await store.get_turns(session_id)]
 
 
-async def test_a_session_keeps_what_a_reload_gives(store: MemoryStore, turn: Turn) -> None:
+async def test_a_session_keeps_what_a_reload_gives(turn: Turn) -> None:
     """Changing the given objects after the call changes neither the session nor the store."""
+    store = await MemoryStore(clock=lambda: 5).__aenter__()
     block = text("hello")
     given = SessionTurn(id="t", role="user", content=[block], created_at=1)
     run = SessionRun(id="r", status="completed", prompt="", started_at=1, total_usage={"input": 1})
     metadata = {"tags": ["a"]}
-    session = await create_session(store, id="s")
+    session = await create_session(store, id="s", clock=lambda: 5)
     await session.append_turns([given], run=run, metadata=metadata)
     block["text"] = "changed"
     run.total_usage["input"] = 99  # type: ignore[index]

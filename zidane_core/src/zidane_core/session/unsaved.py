@@ -6,13 +6,15 @@ from zidane_core.records import SessionData, SessionRun, SessionTurn
 
 
 class Unsaved:
-    """The changed metadata keys, whether the agent id changed, and what was stored where turns or runs were replaced.
+    """The changed metadata keys, whether that was activity and the agent id changed, and what was stored where turns or
+    runs were replaced.
 
     The stored history is kept because overwriting it is right only while it still is what the editor saw.
     """
 
     def __init__(self) -> None:
         self.keys: set[str] = set()
+        self.touched = False
         self.agent_id = False
         self.turns: list[SessionTurn] | None = None
         self.runs: list[SessionRun] | None = None
@@ -29,6 +31,7 @@ class Unsaved:
     def joined_with(self, later: Unsaved) -> Unsaved:
         joined = Unsaved()
         joined.keys = self.keys | later.keys
+        joined.touched = self.touched or later.touched
         joined.agent_id = self.agent_id or later.agent_id
         joined.turns = self.turns if self.turns is not None else later.turns
         joined.runs = self.runs if self.runs is not None else later.runs
