@@ -43,7 +43,12 @@ def turns_of_exchange() -> list[SessionTurn]:
             role="assistant",
             content=[
                 {"type": "text", "text": "I will look at the log. " * 12},
-                {"type": "tool_call", "id": f"call-{number}", "name": "read", "input": {"path": "a/b.txt", "lines": 40}},
+                {
+                    "type": "tool_call",
+                    "id": f"call-{number}",
+                    "name": "read",
+                    "input": {"path": "a/b.txt", "lines": 40},
+                },
             ],
             created_at=1_700_000_000_001 + number,
             run_id="run-1",

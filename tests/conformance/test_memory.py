@@ -1,4 +1,4 @@
-"""The memory store keeps the whole contract."""
+"""The memory store keeps the whole contract, private and shared within the process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from zidane_core.conformance import StoreConformance
 from zidane_core.memory import MemoryStore
 
 
-class TestMemory(StoreConformance):
+class TestPrivateMemory(StoreConformance):
     """Every handle has data of its own."""
 
     target = MemoryStore
+
+
+class TestNamedMemory(StoreConformance):
+    """Handles of one name share their data."""
+
+    target = "memory://conformance"

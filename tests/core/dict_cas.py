@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio.lowlevel
@@ -10,6 +11,8 @@ from msgspec.structs import replace
 from zidane_core import codec
 from zidane_core.cas import HEAD, CasStore, cas_capabilities
 from zidane_core.cas.transaction import GroupState
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,99}")
 
 Call = tuple[str, str]
 """The primitive and the group."""
@@ -68,6 +71,11 @@ class DictStore(CasStore):
     async def commit(self, group: str, version: int, puts: Mapping[str, bytes | None]) -> bool:
         self._backend.note("commit", group)
         await anyio.lowlevel.checkpoint()
+        for key, value in puts.items():
+            assert NAME.fullmatch(group)
+            assert NAME.fullmatch(key)
+            assert value is None or "\0" not in value.decode()
+        assert puts[HEAD] is not None
         if self._backend.versions.get(group, 0) != version:
             return False
         entries = self._backend.groups.setdefault(group, {})

@@ -1,4 +1,4 @@
-"""The time, where nobody gives another clock."""
+"""The wall clock: what stores and sessions take for the time, where the host gives no other clock."""
 
 from __future__ import annotations
 

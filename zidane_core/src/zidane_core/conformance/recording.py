@@ -38,7 +38,10 @@ class Transcript:
     @property
     def lines(self) -> list[str]:
         left_out = self._count - len(self._lines)
-        told = [f"{call} {'✗' if isinstance(answer, BaseException) else '→'} {brief(answer)}" for call, answer in self._lines]
+        told = [
+            f"{call} {'✗' if isinstance(answer, BaseException) else '→'} {brief(answer)}"
+            for call, answer in self._lines
+        ]
         return [*([f"… {left_out} calls before"] if left_out else []), *told]
 
     def note(self, call: object, answer: object) -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timezone
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, cast
 
 from msgspec.structs import replace
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import BrokenRuleError, equal, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
 from zidane_core.errors import InvalidContentError
 from zidane_core.records import (
     RunErrorDetail,
@@ -22,12 +27,6 @@ from zidane_core.records import (
     SessionRunRetry,
     StoredRunOptions,
 )
-
-from .. import samples
-from ..check import Collector
-from ..expectations import BrokenRuleError, equal, raises
-from ..kit import Kit
-from ..samples import turn, turns
 
 check = Collector()
 
@@ -53,9 +52,10 @@ def same(found: object, expected: object, what: str) -> None:
 
 def _told(value: Any) -> Any:
     if isinstance(value, dict):
-        return ["dict", *((key, _told(item)) for key, item in value.items())]
+        return ["dict", *((key, _told(item)) for key, item in cast("dict[str, Any]", value).items())]
     if isinstance(value, list):
-        return ["list", *(_told(item) for item in value)]
+        items: list[Any] = value
+        return ["list", *map(_told, items)]
     if isinstance(value, float):
         return ("float", value, math.copysign(1, value))
     return (type(value).__name__, value)
@@ -139,9 +139,7 @@ async def every_field(kit: Kit) -> None:
         started_at=1,
         ended_at=2,
         error="e",
-        error_detail=RunErrorDetail(
-            message="m", code="c", status_code=500, provider="p", retryable=False, reset_at=7
-        ),
+        error_detail=RunErrorDetail(message="m", code="c", status_code=500, provider="p", retryable=False, reset_at=7),
         agent=SessionRunAgent(id="a", label="l"),
         depth=0,
         label="l",
@@ -193,7 +191,7 @@ UNSTORABLE: dict[str, Any] = {
     "a tuple": (1, 2),
     "a set": {1},
     "bytes": b"x",
-    "a date": datetime(2024, 1, 1, tzinfo=timezone.utc),
+    "a date": datetime(2024, 1, 1, tzinfo=UTC),
     "NaN": math.nan,
     "infinity": -math.inf,
     "a subclass of str": _Text("x"),

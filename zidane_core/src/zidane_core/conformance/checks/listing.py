@@ -7,13 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn
 from zidane_core.store import SessionFilter
-
-from .. import samples
-from ..check import Collector
-from ..expectations import equal, holds, raises
-from ..kit import Kit
-from ..samples import turn
 
 check = Collector()
 
