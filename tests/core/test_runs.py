@@ -9,13 +9,16 @@ from itertools import count
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from zidane_core import (
     RunFencedError,
     RunInProgressError,
     SessionTurn,
     StoreUnavailableError,
+    claim_run,
     create_session,
+    current_run_owner,
     load_session,
     text,
     tool_call,
@@ -25,7 +28,7 @@ from zidane_core.memory import MemoryStore
 from zidane_core.records import SessionRunAgent
 from zidane_core.session import ActiveRun, Session
 
-from .troubled_stores import Recording, Troubled, failing
+from .troubled_stores import Recording, Troubled, failing, failing_once
 
 Turn = Callable[..., SessionTurn]
 
@@ -205,6 +208,31 @@ async def test_a_run_on_a_session_without_a_store_keeps_its_records_in_memory(tu
     assert (session.status, [each.status for each in session.runs]) == ("completed", ["completed", "completed"])
     with pytest.raises(RunFencedError):
         await run.append(turn("t2"))
+
+
+async def test_a_claim_whose_answer_was_lost_blocks_nobody_here(store: MemoryStore, turn: Turn) -> None:
+    """The store took it, and the process that asked lives; but nothing runs under it."""
+    session = await create_session(Troubled(store, after=failing_once("claim_run")), id="s")
+    with pytest.raises(StoreUnavailableError):
+        await session.run("hello").__aenter__()
+    assert (await stored(store)).status == "running"
+    async with session.run("again"):
+        pass
+    assert [run.prompt for run in (await stored(store)).runs] == ["again"]
+
+
+async def test_a_run_that_could_not_begin_leaves_the_status_as_it_was(store: MemoryStore) -> None:
+    """Unless that was the status of a run that died."""
+    troubled = Troubled(store)
+    session = await create_session(troubled, id="s")
+    await session.update_status("error")
+    for status in ("error", "idle"):
+        troubled.before = failing("append_turns")
+        with pytest.raises(StoreUnavailableError):
+            await session.run("hello").__aenter__()
+        data = await stored(store)
+        assert (data.status, data.epoch, session.status) == (status, None, status)
+        await claim_run(store, "s", owner=replace(current_run_owner(), token="dead"))
 
 
 async def test_a_run_object_that_outlives_its_run_cannot_write(

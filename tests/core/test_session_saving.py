@@ -16,6 +16,7 @@ from zidane_core import (
     StoreUnavailableError,
     create_session,
     load_session,
+    open_session,
 )
 from zidane_core.memory import MemoryStore
 from zidane_core.session import Session
@@ -109,6 +110,32 @@ async def test_replacing_turns_conflicts_with_an_append_of_others(
     await session.save()
     assert await stored_ids(store) == ["t2", "t3"]
     assert (await loaded(store)).metadata["title"] == "kept"
+
+
+async def test_an_edit_that_others_overtook_is_not_saved_by_a_run_in_between(
+    store: MemoryStore, session: Session, turn: Turn
+) -> None:
+    """Entering a run reads what is stored, but the edit was made from what was read before."""
+    session.set_turns([turn("t2")])
+    await (await loaded(store)).append_turns([turn("theirs")])
+    async with session.run() as run:
+        await run.append(turn("mine"))
+    for _ in range(2):
+        with pytest.raises(RevisionConflictError):
+            await session.save()
+    assert await stored_ids(store) == ["t1", "t2", "theirs", "mine"]
+
+
+async def test_turns_replaced_before_joining_anothers_session_do_not_overwrite_it(
+    store: MemoryStore, turn: Turn
+) -> None:
+    first, second = await open_session(store, "s"), await open_session(store, "s")
+    await first.append_turns([turn("t1")])
+    second.set_turns([turn("t2")])
+    with pytest.raises(RevisionConflictError):
+        await second.save()
+    await second.refresh()
+    assert [each.id for each in second.turns] == await stored_ids(store) == ["t1"]
 
 
 async def test_replacing_runs_conflicts_with_a_run_of_others(store: MemoryStore, session: Session) -> None:

@@ -93,6 +93,7 @@ class SessionLink:
                 stored = await self._load(store)
                 if not self.state.unsaved.may_overwrite(stored, self.state.snapshot()):
                     raise
+                self.state.unsaved.rebase(stored)
                 self.state.refresh(stored)
         return await self._overwrite(store, create, guard)
 

@@ -74,7 +74,7 @@ class SessionState:
         self.rev = max(self.rev, rev)
 
     def distrust(self) -> None:
-        """What is here is not what is stored; the next run reads it anew."""
+        """What is here is not made from what is stored: the next run reads that, and the next overwrite compares."""
         self.complete_at = 0
 
     def refresh(self, data: SessionData) -> None:
@@ -84,6 +84,8 @@ class SessionState:
         updated_at = self.updated_at
         self._take(data)
         self.is_stored = True
+        if not unsaved.is_based_on(data):
+            self.distrust()
         if unsaved.touched:
             self.updated_at = max(self.updated_at, updated_at)
         for key in unsaved.keys:

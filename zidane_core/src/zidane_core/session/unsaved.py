@@ -37,6 +37,10 @@ class Unsaved:
         joined.runs = self.runs if self.runs is not None else later.runs
         return joined
 
+    def is_based_on(self, stored: SessionData) -> bool:
+        """Whether what is to be replaced is what is stored."""
+        return self.turns in (None, stored.turns) and self.runs in (None, stored.runs)
+
     def may_overwrite(self, stored: SessionData, wanted: SessionData) -> bool:
         """Whether what is stored is what the replaced turns and runs were made from, or what they are already."""
         return all(
@@ -46,3 +50,8 @@ class Unsaved:
                 (self.runs, stored.runs, wanted.runs),
             )
         )
+
+    def rebase(self, stored: SessionData) -> None:
+        """Take what is stored for what is to be replaced."""
+        self.turns = None if self.turns is None else list(stored.turns)
+        self.runs = None if self.runs is None else list(stored.runs)
