@@ -79,7 +79,7 @@ def decode(kind: type[R], stored: bytes, *, session_id: str | None = None, where
     """
     try:
         return _from_json(kind, _open(stored))
-    except ValueError as error:  # msgspec's and json's errors are ValueErrors too
+    except (TypeError, ValueError) as error:  # not even bytes, or not such JSON: msgspec's errors are ValueErrors
         raise CorruptRecordError(session_id, where, str(error)) from error
 
 
@@ -140,7 +140,7 @@ def check_value(value: Any, path: str = "$") -> Any:
 def decode_value(stored: bytes, *, session_id: str | None = None, where: str = "a value") -> Any:
     try:
         return _loads(_open(stored))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise CorruptRecordError(session_id, where, str(error)) from error
 
 

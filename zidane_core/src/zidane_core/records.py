@@ -7,8 +7,8 @@ They are frozen because a history is shared between the session, the store and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -29,6 +29,9 @@ else:  # plain dicts at run time, as blocks are
 EXTRA_KEY = "$extra"
 """The codec's own name for `extra`; it never appears in stored bytes."""
 
+_NOTHING = cast("Callable[[], dict[str, Any]]", dict)
+"""An empty object. It has to be `dict` itself, or msgspec would write the empty ones out."""
+
 
 class Record(
     msgspec.Struct,
@@ -41,7 +44,7 @@ class Record(
 ):
     """A persisted record. `extra` holds the keys that this version does not know."""
 
-    extra: JsonObject = msgspec.field(default_factory=dict[str, JsonValue], name=EXTRA_KEY)
+    extra: JsonObject = msgspec.field(default_factory=_NOTHING, name=EXTRA_KEY)
 
 
 class RunOwner(Record, frozen=True, kw_only=True):
@@ -51,7 +54,7 @@ class RunOwner(Record, frozen=True, kw_only=True):
     """Machine, pid namespace and boot: pids only compare within one."""
     pid: int
     token: str
-    """Random for each process, telling it from a later one that got the same pid."""
+    """Random for each process or claim, telling it from a later one that got the same pid."""
     started_at: int | None = None
     """When the process started, where that could be read."""
     start_ticks: int | None = None
@@ -201,7 +204,7 @@ class SessionHeader(Record, frozen=True, kw_only=True):
     created_at: int
     agent_id: str | None = None
     project_root: str | None = None
-    metadata: JsonObject = msgspec.field(default_factory=dict[str, JsonValue])
+    metadata: JsonObject = msgspec.field(default_factory=_NOTHING)
 
 
 class Damage(Record, frozen=True, kw_only=True):

@@ -12,14 +12,17 @@ from __future__ import annotations
 import os
 import sqlite3
 
-CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""The size of the log from which on it is copied."""
+RESTART_AFTER_ROWS = 1000
+"""Rows that this writer changes between two checkpoints: some 8 MB of log."""
+
+TRUNCATE_FROM_BYTES = 16 * 1024 * 1024
+"""A log of this size is cut. A smaller one is kept and written over, which costs a disk less than growing a file."""
 
 _LOOK_EVERY = 16
 """Commits between two looks at the size."""
 
 _PATIENCE_MS = 100
-"""How long a checkpoint waits for readers. One that finds them still there is repeated after later commits."""
+"""How long a checkpoint waits for readers. One that they outlast is repeated after later commits."""
 
 
 class Checkpoints:
@@ -28,22 +31,31 @@ class Checkpoints:
     def __init__(self, path: str, busy_timeout: float) -> None:
         self._log = f"{path}-wal"
         self._busy_timeout_ms = round(busy_timeout * 1000)
-        self._commits = 0
+        self._commits = self._rows = 0
 
     def after_commit(self, raw: sqlite3.Connection) -> None:
         self._commits += 1
-        if self._commits % _LOOK_EVERY == 0 and self._size() >= CHECKPOINT_BYTES:
-            try:
-                raw.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            except sqlite3.Error:
-                pass  # what was committed is safe in the log, and the next write meets the same trouble and says so
-            finally:
-                raw.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+        if self._commits % _LOOK_EVERY:
+            return
+        if self._size() >= TRUNCATE_FROM_BYTES:
+            self._checkpoint(raw, "TRUNCATE")
+        elif raw.total_changes - self._rows >= RESTART_AFTER_ROWS:
+            self._checkpoint(raw, "RESTART")
+
+    def _checkpoint(self, raw: sqlite3.Connection, mode: str) -> None:
+        try:
+            raw.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+            busy, *_ = raw.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            if not busy:
+                self._rows = raw.total_changes
+        except sqlite3.Error:
+            pass  # what was committed is safe in the log, and the next write meets the same trouble and says so
+        finally:
+            raw.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
 
     def _size(self) -> int:
         try:
-            return os.stat(self._log).st_size  # noqa: PTH116 -- every few commits; opening it would drop SQLite's locks
+            return os.stat(self._log).st_size  # noqa: PTH116 -- a look only: opening it would drop SQLite's locks
         except OSError:
             return 0
 

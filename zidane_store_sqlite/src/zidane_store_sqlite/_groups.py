@@ -38,8 +38,10 @@ class _Member:
 class WriteGroups:
     """Runs steps on the writer, each all or nothing. The order is that of the calls.
 
-    A step that raises is undone by its savepoint, and leaves the others as they are. Where SQLite rolls the whole
-    transaction back (a full disk, an I/O error), or cannot commit it, each step runs again in one of its own.
+    Steps that wait at the same time share a transaction. A step that raises before it has changed anything, as nearly
+    all that raise do, has nothing to undo and leaves the others as they are. In any other trouble (a step that raises
+    later, a full disk, a failing commit) all of it is undone and each step runs again in a transaction of its own.
+    So no step pays for a savepoint.
     """
 
     def __init__(self, writer: Connection, path: str, after_commit: Callable[[sqlite3.Connection], None]) -> None:
@@ -96,7 +98,7 @@ class WriteGroups:
         counter = Counter(raw)
         try:
             for member in members:
-                _run_in_savepoint(raw, counter, member)
+                _run_in_company(raw, counter, member)
             counter.flush()
             raw.execute("COMMIT")
         except BaseException:  # noqa: BLE001 -- whatever it was, it comes again where a step runs alone
@@ -112,16 +114,17 @@ class WriteGroups:
         return translated
 
 
-def _run_in_savepoint(raw: sqlite3.Connection, counter: Counter, member: _Member) -> None:
-    raw.execute("SAVEPOINT member")
+def _run_in_company(raw: sqlite3.Connection, counter: Counter, member: _Member) -> None:
+    """Run a step. Raises where that leaves something to undo."""
+    before = raw.total_changes
     try:
         member.value = member.step(raw, counter)
     except sqlite3.Error:
-        raise  # about the database, not about this step: the whole group is tried again
-    except BaseException as error:  # noqa: BLE001 -- raised again where it is awaited
+        raise
+    except BaseException as error:
+        if raw.total_changes != before:
+            raise
         member.error = error
-        raw.execute("ROLLBACK TO member")
-    raw.execute("RELEASE member")
 
 
 def _roll_back(raw: sqlite3.Connection) -> None:

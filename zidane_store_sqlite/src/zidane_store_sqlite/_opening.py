@@ -76,7 +76,7 @@ def _connect(settings: Settings) -> sqlite3.Connection:
         raw.execute("PRAGMA trusted_schema = OFF")
         raw.execute("PRAGMA mmap_size = 0")  # an I/O error is an error, not a SIGBUS
         raw.execute(f"PRAGMA synchronous = {settings.synchronous}")
-        raw.execute("PRAGMA wal_autocheckpoint = 0")  # see `_checkpoint`
+        raw.execute("PRAGMA wal_autocheckpoint = 0")  # `_checkpoint` says why
     return raw
 
 

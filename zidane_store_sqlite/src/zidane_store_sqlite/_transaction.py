@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from msgspec import UNSET
@@ -15,6 +16,9 @@ from zidane_core.store import Head, SessionFilter
 
 _NOBODY = 0
 """A number that no session has: the counter's first value is 1."""
+
+_LOOK_UPS = 16
+"""Turns asked for at once: enough for a usual batch, and few enough that the prepared statements stay few."""
 
 
 class Counter:
@@ -116,10 +120,9 @@ class SqliteTransaction:
 
     def get_digests(self, session_id: str, turn_ids: Sequence[str]) -> dict[str, str]:
         number, found = self._number(session_id), dict[str, str]()
-        for turn_id in turn_ids:
-            row = self._execute("SELECT digest FROM turns WHERE session = ? AND id = ?", (number, turn_id)).fetchone()
-            if row is not None:
-                found[turn_id] = row[0]
+        for at in range(0, len(turn_ids), _LOOK_UPS):
+            some = turn_ids[at : at + _LOOK_UPS]
+            found.update(self._execute(_digest_query(len(some)), (number, *some)).fetchall())
         return found
 
     def find_turn(self, session_id: str, turn_id: str) -> int | None:
@@ -221,6 +224,11 @@ def _conditions(where: SessionFilter) -> tuple[str, tuple[str | int | None, ...]
         if value is not UNSET
     ]
     return "".join(f" AND {column} IS ?" for column, _ in wanted), tuple(value for _, value in wanted)
+
+
+@cache
+def _digest_query(count: int) -> str:
+    return f"SELECT id, digest FROM turns WHERE session = ? AND id IN ({', '.join('?' * count)})"  # noqa: S608 -- own text
 
 
 def _limit(limit: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 Link: TypeAlias = tuple[Literal["ask", "answer"], str]
@@ -32,6 +32,27 @@ def responses_link(raw: Mapping[str, Any]) -> Link | None:
     if kind in _ASKS:
         return "ask", link_id
     return ("answer", link_id) if kind in _ANSWERS or kind == "function_call_output" else None
+
+
+class Pairs:
+    """A walk over links that says of each whether it may stand: an ask once, an answer once and after its ask."""
+
+    def __init__(self, refused: Collection[str] = ()) -> None:
+        self._refused = refused
+        self._asked: set[str] = set()
+        self._open: set[str] = set()
+
+    def may_stand(self, link: Link) -> bool:
+        role, link_id = link
+        if role == "answer":
+            answers = link_id in self._open
+            self._open.discard(link_id)
+            return answers
+        if link_id in self._asked or link_id in self._refused:
+            return False
+        self._asked.add(link_id)
+        self._open.add(link_id)
+        return True
 
 
 def unanswered(links: Iterable[Link]) -> set[str]:

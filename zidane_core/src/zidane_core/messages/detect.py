@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias
 
 from zidane_core.records import SessionMessage
 
@@ -11,6 +11,8 @@ from ._plain import plain, plain_list
 from .anthropic.reading import from_anthropic
 from .openai_chat.reading import from_openai
 from .openai_responses.reading import from_openai_responses
+
+MessageFormat: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
 
 _OPENAI_ROLES = frozenset({"tool", "function", "developer"})
 _OPENAI_KEYS = frozenset(["tool_calls", "function_call", "tool_call_id", "refusal", "audio", "reasoning_content"])
@@ -23,13 +25,28 @@ def auto_detect_and_convert(message: object) -> SessionMessage:
 
     A Responses item is its own message.
     """
-    raw = plain(message)
+    match detect_format([message]):
+        case "openai-responses":
+            return from_openai_responses([message])[0]
+        case "openai":
+            return from_openai(message)
+        case "anthropic":
+            return from_anthropic(message)
+
+
+def detect_format(messages: Iterable[object]) -> MessageFormat:
+    """The format of a list of messages: the first one that only OpenAI's formats have decides, else Anthropic's."""
+    found: set[MessageFormat] = {_format_of(plain(message)) for message in messages}
+    return "openai-responses" if "openai-responses" in found else "openai" if "openai" in found else "anthropic"
+
+
+def _format_of(raw: Mapping[str, Any]) -> MessageFormat:
     parts = {plain(part).get("type") for part in plain_list(raw.get("content"))}
     if parts & _RESPONSES_PARTS or _is_item(raw):
-        return from_openai_responses([raw])[0]
+        return "openai-responses"
     if raw.get("role") in _OPENAI_ROLES or raw.keys() & _OPENAI_KEYS or parts & _CHAT_PARTS:
-        return from_openai(raw)
-    return from_anthropic(raw)
+        return "openai"
+    return "anthropic"
 
 
 def _is_item(raw: Mapping[str, Any]) -> bool:

@@ -39,7 +39,7 @@ class StoreHooks(Protocol):
     @staticmethod
     @hookspec(firstresult=True)
     def zidane_store_capabilities(url: StoreURL) -> Capabilities:
-        """What the store can do, without connecting; for listings."""
+        """What the store can do, without connecting. For listings, so `url` may be no more than `scheme://`."""
         ...
 
     @staticmethod

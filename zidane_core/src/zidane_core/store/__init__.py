@@ -17,12 +17,14 @@ from .artifacts import (
 )
 from .base import BaseStore
 from .collections import FIRE_HISTORY, SEND_REQUEST_HISTORY, may_fire
+from .filters import matches_session_filter
 from .foundation import TURN_MAX_BYTES
 from .head import Head
 from .metadata import MetadataChange, merge_session_metadata
 from .middleware import StoreMiddleware
-from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS
+from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS, fingerprint_of
 from .protocol import SessionStore
+from .reading import decode_runs, decode_turns, meta_row_of, session_of
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
 from .transactional import TransactionalStore
@@ -76,11 +78,17 @@ __all__ = [
     "TransactionalStore",
     "UnsetType",
     "Written",
+    "decode_runs",
+    "decode_turns",
+    "fingerprint_of",
     "matches_artifact_filter",
+    "matches_session_filter",
     "may_fire",
     "merge_artifact",
     "merge_session_metadata",
+    "meta_row_of",
     "normalize_artifact_input",
     "select_artifact_evictions",
+    "session_of",
     "sort_artifacts",
 ]

@@ -21,7 +21,7 @@ SEND_REQUEST_HISTORY = 256
 FIRE_HISTORY = 50
 """Fires kept for a schedule."""
 
-_SEND = "send"
+SEND_REQUEST = "send"
 _ARTIFACT = "artifact"
 _SCHEDULE = "schedule"
 
@@ -44,16 +44,16 @@ def claim_send_request(
         return SendRequestClaim(claimed=False, record=held)
     judge_guard(head, guard)
     record = SendRequestRecord(request_id=request_id, fingerprint=fingerprint, created_at=tx.now_ms(), owner=owner)
-    tx.put_item(session_id, _SEND, request_id, codec.encode(record))
-    for key, _ in tx.get_items(session_id, _SEND)[:-SEND_REQUEST_HISTORY]:
-        tx.drop_item(session_id, _SEND, key)
+    tx.put_item(session_id, SEND_REQUEST, request_id, codec.encode(record))
+    for key, _ in tx.get_items(session_id, SEND_REQUEST)[:-SEND_REQUEST_HISTORY]:
+        tx.drop_item(session_id, SEND_REQUEST, key)
     if not head.rev:  # this claim created the session
         contract.finish(tx, head, guard)
     return SendRequestClaim(claimed=True)
 
 
 def find_send_request(tx: Transaction, session_id: str, request_id: str) -> SendRequestRecord | None:
-    stored = tx.get_item(session_id, _SEND, request_id)
+    stored = tx.get_item(session_id, SEND_REQUEST, request_id)
     if stored is None:
         return None
     return codec.decode(SendRequestRecord, stored, session_id=session_id, where=f"send request {request_id!r}")
@@ -66,9 +66,9 @@ def settle_send_request(tx: Transaction, session_id: str, request_id: str, resul
         return False
     judge_guard(head, guard)
     if result is None:
-        tx.drop_item(session_id, _SEND, request_id)
+        tx.drop_item(session_id, SEND_REQUEST, request_id)
     else:
-        tx.put_item(session_id, _SEND, request_id, codec.encode(replace(record, result=result)))
+        tx.put_item(session_id, SEND_REQUEST, request_id, codec.encode(replace(record, result=result)))
     contract.finish(tx, head, guard, touch=False)
     return True
 

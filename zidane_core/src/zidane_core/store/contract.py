@@ -29,6 +29,7 @@ from zidane_core.records import (
 from . import head as heads
 from .head import Head
 from .metadata import MetadataChange
+from .reading import decode_runs, decode_turns, meta_row_of, report, session_of
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
 from .values import Guard, RunClaim, SessionFilter, Written
@@ -48,24 +49,7 @@ def load(tx: Transaction, session_id: str, *, skip_damaged: bool = False) -> Ses
     turns = read_turns(tx, head, 0, head.turn_count, sink)
     runs = read_runs(tx, session_id, sink)
     metadata = _tolerating(lambda: read_metadata(tx, session_id), {}, sink)
-    return SessionData(
-        id=head.id,
-        created_at=head.created_at,
-        updated_at=head.updated_at,
-        status=head.status,
-        turns=turns,
-        runs=runs,
-        metadata=metadata,
-        agent_id=head.agent_id,
-        project_root=head.project_root,
-        creation_id=head.creation_id,
-        run_owner=head.owner,
-        rev=head.rev,
-        epoch=head.epoch,
-        quiet_ms=heads.quiet_ms(head, tx.now_ms()),
-        damage=damage or None,
-        extra=head.extra,
-    )
+    return session_of(head, turns=turns, runs=runs, metadata=metadata, now=tx.now_ms(), damage=damage)
 
 
 def get_turns(tx: Transaction, session_id: str, start: int, limit: int | None, last: int | None) -> list[SessionTurn]:
@@ -92,25 +76,7 @@ def meta_row(tx: Transaction, head: Head) -> SessionMetaRow:
     first = None
     if head.first_user_at is not None and "title" not in metadata:
         first = read_turns(tx, head, head.first_user_at, head.first_user_at + 1)[0]
-    return SessionMetaRow(
-        id=head.id,
-        updated_at=head.updated_at,
-        metadata=metadata,
-        turn_count=head.turn_count,
-        user_message_count=head.user_message_count,
-        run_count=head.run_count,
-        created_at=head.created_at,
-        status=head.status,
-        agent_id=head.agent_id,
-        project_root=head.project_root,
-        run_owner=head.owner,
-        artifact_count=head.artifact_count,
-        first_user_turn=first,
-        rev=head.rev,
-        epoch=head.epoch,
-        quiet_ms=heads.quiet_ms(head, tx.now_ms()),
-        extra=head.extra,
-    )
+    return meta_row_of(head, metadata=metadata, first_user_turn=first, now=tx.now_ms())
 
 
 def required_head(tx: Transaction, session_id: str) -> Head:
@@ -125,15 +91,11 @@ def read_turns(
 ) -> list[SessionTurn]:
     """The turns of a range. A damaged one raises, or is reported in `damage` and left out."""
     stored = tx.get_turns(head.id, start, stop) if stop > start else []
-    if len(stored) != max(0, stop - start):
-        missing = CorruptRecordError(head.id, "the history", f"{stop - start} turns expected, {len(stored)} found")
-        _report(missing, damage)
-    return _decode_all(SessionTurn, head.id, [(f"turn {at}", raw) for at, raw in enumerate(stored, start)], damage)
+    return decode_turns(head.id, start, stop, stored, damage)
 
 
 def read_runs(tx: Transaction, session_id: str, damage: list[Damage] | None = None) -> list[SessionRun]:
-    stored = [(f"run {key!r}", raw) for key, raw in tx.get_items(session_id, RUN)]
-    return _decode_all(SessionRun, session_id, stored, damage)
+    return decode_runs(session_id, tx.get_items(session_id, RUN), damage)
 
 
 def read_metadata(tx: Transaction, session_id: str) -> dict[str, Any]:
@@ -144,29 +106,11 @@ def read_metadata(tx: Transaction, session_id: str) -> dict[str, Any]:
     return metadata
 
 
-def _decode_all(
-    kind: type[codec.R], session_id: str, stored: Sequence[tuple[str, bytes]], damage: list[Damage] | None
-) -> list[codec.R]:
-    records: list[codec.R] = []
-    for where, raw in stored:
-        try:
-            records.append(codec.decode(kind, raw, session_id=session_id, where=where))
-        except CorruptRecordError as error:
-            _report(error, damage)
-    return records
-
-
-def _report(error: CorruptRecordError, damage: list[Damage] | None) -> None:
-    if damage is None:
-        raise error
-    damage.append(Damage(where=error.where, reason=error.reason))
-
-
 def _tolerating(read: Any, instead: Any, damage: list[Damage] | None) -> Any:
     try:
         return read()
     except CorruptRecordError as error:
-        _report(error, damage)
+        report(error, damage)
         return instead
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zidane_core.messages._opaque import anthropic_link, unanswered
+from zidane_core.messages._opaque import Pairs, anthropic_link, unanswered
 from zidane_core.messages._outgoing import Outgoing
 from zidane_core.messages._plain import Json, JsonDict
 
@@ -24,27 +24,22 @@ def without_unpaired(written: list[Json], out: Outgoing) -> list[Json]:
         if links:
             refused = set[str]() if _goes_on(written[at + 1 :]) else unanswered(links)
             blocks = _paired(blocks, refused)
-            if all(block["type"] in ("thinking", "redacted_thinking") for block in blocks):
+            if only_thinking(blocks):
                 continue
         kept.append(message if blocks is message["content"] else {**message, "content": blocks})
     return kept
 
 
+def only_thinking(blocks: Sequence[JsonDict]) -> bool:
+    """Whether an assistant message would be refused for saying nothing."""
+    return all(block["type"] in ("thinking", "redacted_thinking") for block in blocks)
+
+
 def _goes_on(later: Sequence[Json]) -> bool:
-    following = next((message for message in later if message["role"] != "system"), None)
-    return following is None or all(block["type"] == "tool_result" for block in following["content"])
+    return not later or all(block["type"] == "tool_result" for block in later[0]["content"])
 
 
 def _paired(blocks: list[JsonDict], refused: set[str]) -> list[JsonDict]:
     """The blocks of one message without `refused` calls and without results of calls that do not precede them."""
-    asked: set[str] = set()
-    kept: list[JsonDict] = []
-    for block in blocks:
-        link = anthropic_link(block)
-        if link is not None:
-            role, link_id = link
-            if link_id in refused or (role == "answer" and link_id not in asked):
-                continue
-            asked.add(link_id)
-        kept.append(block)
-    return kept
+    pairs = Pairs(refused)
+    return [block for block in blocks if (link := anthropic_link(block)) is None or pairs.may_stand(link)]

@@ -13,7 +13,7 @@ from zidane_core.messages.traits import ProviderTraits, takes_system
 from zidane_core.records import SessionMessage, SessionTurn
 
 from .reading import PROVIDER
-from .server_tools import without_unpaired
+from .server_tools import only_thinking, without_unpaired
 
 if TYPE_CHECKING:
     from anthropic.types import MessageParam
@@ -79,6 +79,8 @@ def _message(message: SessionMessage | SessionTurn, out: Outgoing) -> JsonDict |
         content = _user_content(message.content, out)
     else:
         content = [raw for block in message.content if (raw := _block(cast("Block", block), out, role)) is not None]
+    if role == "assistant" and content and only_thinking(content):
+        return None
     if not content:
         if role != "user" or all(block.get("type") in ("opaque", "thinking") for block in message.content):
             return None
@@ -264,19 +266,29 @@ _KNOWN = frozenset({"tool_call", "tool_result", "thinking", "refusal", "image", 
 def _with_placed_system(written: list[Json], *, takes: bool) -> list[Json]:
     """The messages, with system messages that stand where the API refuses them as user text, in place.
 
-    It takes them behind a user or another system message, and before an assistant message, a system message or the end.
+    It takes a run of them behind a user message, and before an assistant message or the end.
     """
     placed: list[Json] = []
-    for at, message in enumerate(written):
-        if message["role"] == "system":
-            before = placed[-1]["role"] if placed else None
-            after = written[at + 1]["role"] if at + 1 < len(written) else None
-            if not takes or before not in ("user", "system") or after == "user":
-                message["content"] = [block for block in message["content"] if block["type"] == "text"]
-                message["role"] = "user"
-        if message["content"]:
-            placed.append(message)
+    at = 0
+    while at < len(written):
+        end = at
+        while end < len(written) and written[end]["role"] == "system":
+            end += 1
+        if end == at:
+            placed.append(written[at])
+            at += 1
+            continue
+        follows_user = bool(placed) and placed[-1]["role"] == "user"
+        precedes_user = end < len(written) and written[end]["role"] == "user"
+        fits = takes and follows_user and not precedes_user
+        placed += written[at:end] if fits else _as_user_text(written[at:end])
+        at = end
     return placed
+
+
+def _as_user_text(messages: list[Json]) -> list[Json]:
+    texts = [[block for block in message["content"] if block["type"] == "text"] for message in messages]
+    return [{"role": "user", "content": content} for content in texts if content]
 
 
 def _trim_tail(written: list[Json]) -> None:

@@ -15,7 +15,7 @@ from zidane_core.records import SessionMessage, SessionTurn
 from .parts import message_part, output_item
 from .reading import PROVIDER
 from .speech import Speech
-from .unpaired import unpaired_blocks
+from .unpaired import unpaired_blocks, without_lone_answers
 
 if TYPE_CHECKING:
     from openai.types.responses import ResponseInputItemParam
@@ -45,11 +45,11 @@ def to_openai_responses(
 
 def _written(messages: Sequence[SessionMessage | SessionTurn], out: Outgoing, store: bool) -> list[Json]:
     written: list[Json] = []
-    unpaired = unpaired_blocks(messages)
+    unpaired, out.has_server_tools = unpaired_blocks(messages)
     custom: set[str] = set()
     for index, message in enumerate(messages):
         out.index = index
-        blocks = [block for block in message.content if id(block) not in unpaired] if unpaired else message.content
+        blocks = [block for at, block in enumerate(message.content) if (index, at) not in unpaired]
         if message.role == "assistant":
             items = Speech(out, store).items(cast("Sequence[Block]", blocks))
             custom.update(item["call_id"] for item in items if item.get("type") == "custom_tool_call")
@@ -60,7 +60,7 @@ def _written(messages: Sequence[SessionMessage | SessionTurn], out: Outgoing, st
         if not items and index == len(messages) - 1 and message.role == "user":
             items = [_text_message(message.role, EMPTY_MESSAGE)]
         written += items
-    return written
+    return without_lone_answers(written) if out.has_server_tools else written
 
 
 def _heard(

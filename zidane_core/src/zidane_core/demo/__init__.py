@@ -1,0 +1,1 @@
+"""A conversation that outlives its process: `python -m zidane_core.demo [HISTORY]`."""

@@ -1,0 +1,101 @@
+"""What readers get, from a head and stored bytes. Pure, and shared by all stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from zidane_core import codec
+from zidane_core.errors import CorruptRecordError
+from zidane_core.records import Damage, SessionData, SessionMetaRow, SessionRun, SessionTurn
+
+from .head import Head, quiet_ms
+
+
+def session_of(
+    head: Head,
+    *,
+    turns: Sequence[SessionTurn],
+    runs: Sequence[SessionRun],
+    metadata: dict[str, Any],
+    now: int,
+    damage: Sequence[Damage] = (),
+) -> SessionData:
+    return SessionData(
+        id=head.id,
+        created_at=head.created_at,
+        updated_at=head.updated_at,
+        status=head.status,
+        turns=turns,
+        runs=runs,
+        metadata=metadata,
+        agent_id=head.agent_id,
+        project_root=head.project_root,
+        creation_id=head.creation_id,
+        run_owner=head.owner,
+        rev=head.rev,
+        epoch=head.epoch,
+        quiet_ms=quiet_ms(head, now),
+        damage=list(damage) or None,
+        extra=head.extra,
+    )
+
+
+def meta_row_of(
+    head: Head, *, metadata: dict[str, Any], first_user_turn: SessionTurn | None, now: int
+) -> SessionMetaRow:
+    return SessionMetaRow(
+        id=head.id,
+        updated_at=head.updated_at,
+        metadata=metadata,
+        turn_count=head.turn_count,
+        user_message_count=head.user_message_count,
+        run_count=head.run_count,
+        created_at=head.created_at,
+        status=head.status,
+        agent_id=head.agent_id,
+        project_root=head.project_root,
+        run_owner=head.owner,
+        artifact_count=head.artifact_count,
+        first_user_turn=first_user_turn,
+        rev=head.rev,
+        epoch=head.epoch,
+        quiet_ms=quiet_ms(head, now),
+        extra=head.extra,
+    )
+
+
+def decode_turns(
+    session_id: str, start: int, stop: int, stored: Sequence[bytes], damage: list[Damage] | None = None
+) -> list[SessionTurn]:
+    """The turns from `start` up to `stop`. One that is damaged or missing raises, or is reported in `damage`."""
+    if len(stored) != max(0, stop - start):
+        missing = CorruptRecordError(session_id, "the history", f"{stop - start} turns expected, {len(stored)} found")
+        report(missing, damage)
+    return _decode_all(SessionTurn, session_id, ((f"turn {at}", raw) for at, raw in enumerate(stored, start)), damage)
+
+
+def decode_runs(
+    session_id: str, stored: Iterable[tuple[str, bytes]], damage: list[Damage] | None = None
+) -> list[SessionRun]:
+    """The runs of (id, stored) pairs. A damaged one raises, or is reported in `damage`."""
+    return _decode_all(SessionRun, session_id, ((f"run {key!r}", raw) for key, raw in stored), damage)
+
+
+def report(error: CorruptRecordError, damage: list[Damage] | None) -> None:
+    """Raise, or note in `damage` what the answer leaves out."""
+    if damage is None:
+        raise error
+    damage.append(Damage(where=error.where, reason=error.reason))
+
+
+def _decode_all(
+    kind: type[codec.R], session_id: str, stored: Iterable[tuple[str, bytes]], damage: list[Damage] | None
+) -> list[codec.R]:
+    records: list[codec.R] = []
+    for where, raw in stored:
+        try:
+            records.append(codec.decode(kind, raw, session_id=session_id, where=where))
+        except CorruptRecordError as error:
+            report(error, damage)
+    return records
