@@ -117,7 +117,7 @@ class RemoteStore(RemoteCollections):
         self._transport.max_body_bytes = self._service.max_body_bytes
 
     async def _close(self) -> None:
-        with anyio.CancelScope(shield=True):  # closing waits for no answer
+        with anyio.CancelScope(shield=True):  # once begun, it leaves nothing behind
             await self._transport.aclose()
 
     async def _health(self) -> Health:
