@@ -7,6 +7,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import replace
+
 from zidane_core.claims import STALE_AFTER_MS, claim_run, demoted_runs
 from zidane_core.errors import RunInProgressError, StoreUnavailableError, ZidaneError
 from zidane_core.records import RunOwner, RunStatus, SessionHeader, SessionRun, Status
@@ -120,8 +122,8 @@ class ActiveRun(RunScope):
             await session.update_status(after)
             return
         self._link.touch()  # a save moves `updated_at` to what the snapshot says
-        ended = state.snapshot(runs=[run], status=after)
-        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard))
+        ended = replace(state.snapshot(), runs=[run], status=after)
+        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard), touches=False)
         state.put_run(run)
         state.status = after
 
