@@ -202,7 +202,9 @@ OPS: dict[str, tuple[str, Act]] = {
     "save_schedule": (
         "schedules",
         lambda c, op, g: c.store.save_schedule(
-            samples.schedule(c.schedule_id, name=op.text, next_fire_at=op.a), keep_next_fire_at=op.b > 1, guard=_plain(g)
+            samples.schedule(c.schedule_id, name=op.text, next_fire_at=op.a),
+            keep_next_fire_at=op.b > 1,
+            guard=_plain(g),
         ),
     ),
     "delete_schedule": ("schedules", lambda c, op, g: c.store.delete_schedule(c.schedule_id, guard=_plain(g))),

@@ -65,7 +65,9 @@ async def stays_where_it_is(kit: Kit) -> None:
     session_id, other = await kit.session(3), await kit.session(2)
     await _damage(kit, session_id, "turn", "0")
     equal(await kit.store.get_turns(other), turns(0, 2), "another session")
-    holds(session_id in await kit.store.list_ids(), "the ids", expected="the damaged session too", found="it is missing")
+    holds(
+        session_id in await kit.store.list_ids(), "the ids", expected="the damaged session too", found="it is missing"
+    )
     await kit.store.append_turns(session_id, [turn(3)])
     equal(await kit.store.get_turns(session_id, last=1), [turn(3)], "the tail after an append")
     if kit.declares("history"):
