@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zidane_core import InvalidContentError, InvalidIdError, MemoryStore, SessionFilter, StoreClosedError
+from zidane_core import InvalidContentError, InvalidIdError, MemoryStore, SessionFilter, SessionHeader, StoreClosedError
 from zidane_core.store.checks import check_id
 
 LEGAL = ["a", " ", "..", "a/b", "{a}", "*", "%_", "a:turns:1", "É", "\U0001f600", "\n", "x" * 512, "\U0001f600" * 512]
@@ -58,3 +58,12 @@ async def test_a_label_that_listings_could_not_filter_by_is_refused(turn: Any, h
 async def test_a_store_that_was_never_opened_says_so() -> None:
     with pytest.raises(StoreClosedError, match="not open yet"):
         await MemoryStore().load("s")
+
+
+@pytest.mark.parametrize("time", [-1, 2**53, True, 1.5])
+async def test_a_time_that_some_backend_could_not_hold_is_refused_by_every_store(time: int) -> None:
+    """Milliseconds from 0 to below 2**53: exact in SQLite, in Lua and in JavaScript."""
+    async with MemoryStore() as store:
+        with pytest.raises(InvalidContentError, match=r"\$\.createdAt"):
+            await store.append_turns("s", [], create=SessionHeader(creation_id="c", created_at=time))
+        assert await store.load("s") is None
