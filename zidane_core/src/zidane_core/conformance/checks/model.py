@@ -81,7 +81,7 @@ def _explore(walks: Walks, seed: int) -> None:
     from hypothesis.stateful import run_state_machine_as_test
 
     settings = hypothesis.settings(
-        max_examples=walks.kit.count(60, least=10),
+        max_examples=walks.kit.count(60),
         stateful_step_count=STEPS,
         deadline=None,
         database=None,

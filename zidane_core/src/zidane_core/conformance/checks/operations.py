@@ -125,7 +125,8 @@ async def kept_long_enough(kit: Kit) -> None:
     session_id = await kit.session()
     guards = [_op(kit) for _ in range(OPERATION_HISTORY)]
     with kit.unseen():
-        answers = [await kit.store.append_turns(session_id, [turn(at)], guard=guard) for at, guard in enumerate(guards)]
+        calls = [kit.store.append_turns(session_id, [turn(at)], guard=guard) for at, guard in enumerate(guards)]
+        answers = await asyncio.gather(*calls)
     for at in (0, 1, OPERATION_HISTORY // 2, OPERATION_HISTORY - 1):
         again = await kit.store.append_turns(session_id, [turn(at)], guard=guards[at])
         equal(again, answers[at], f"the answer to operation {at} of {OPERATION_HISTORY}, repeated")
