@@ -190,3 +190,12 @@ def test_targets_with_hooks_are_resolved_in_worker_processes() -> None:
     assert targets.sqlite.reference == "tests.conformance.targets:open_sqlite"
     store: SessionStore = targets.open_sqlite()
     assert store.scope == ""
+
+
+def test_the_coverage_page_names_checks_that_exist() -> None:
+    """A check that is renamed is renamed there too."""
+    import re
+
+    page = Path(__file__).parents[2] / "docs" / "conformance-coverage.md"
+    named = set(re.findall(r"`([a-z]+\.[a-z]+(?:-[a-z]+)*)`", page.read_text(encoding="utf-8")))
+    assert sorted(named - {check.id for check in all_checks()}) == []

@@ -107,10 +107,11 @@ async def tail_amid_appends(kit: Kit) -> None:
 
     writing = asyncio.create_task(write())
     seen: list[str] = []
-    while not writing.done() or len(seen) < total:
+    while True:
+        ended = writing.done()
         page = await kit.store.get_turns(session_id, len(seen), 3)
         seen += [each.id for each in page]
-        if not page and writing.done():
+        if ended and not page:
             break
         await asyncio.sleep(0)
     await writing
