@@ -32,6 +32,7 @@ LAYERS = (
 
 PUBLIC = {
     "zidane_core",
+    "zidane_core.blocks",
     "zidane_core.cas",
     "zidane_core.clock",
     "zidane_core.codec",

@@ -26,10 +26,10 @@ async def cancelled_storm(store: RemoteStore, name: str, calls: int, turn: Turn,
         call = store.append_turns(name, [turn(f"t{number}")]) if number % 2 else store.load(name)
         task = asyncio.ensure_future(call)
         if dice.random() < 0.9:
-            for _ in range(dice.randrange(60)):
+            for _ in range(dice.randrange(25)):
                 await asyncio.sleep(0)
             if dice.random() < 0.3:  # some while they wait for the network
-                await asyncio.sleep(dice.random() / 500)
+                await asyncio.sleep(dice.random() / 1000)
             task.cancel()
         try:
             await task
@@ -49,9 +49,7 @@ async def check_storm(store: RemoteStore, calls: int, good: int, turn: Turn, hea
         assert (await store.append_turns(name, [turn(f"good{number}")])).added == 1
     stored = [each.id for each in await store.get_turns(name)]
     assert len(stored) == len(set(stored)), "a cancelled append took effect twice"
-    assert stored[-good:] == [f"good{number}" for number in range(good)] or set(stored) >= {
-        f"good{number}" for number in range(good)
-    }
+    assert set(stored) >= {f"good{number}" for number in range(good)}
     return cancelled
 
 
@@ -61,7 +59,7 @@ async def test_cancelled_calls_lose_no_slot_of_the_pool(
     """300 calls, most of them cancelled, over four connections; then 20 good ones, all of which succeed at once."""
     async with RemoteStore(memory_server, library=library, max_connections=4, retry_for=0) as store:
         client = store._transport._client
-        assert await check_storm(store, 300, 20, turn, header) > 100
+        assert await check_storm(store, 300, 20, turn, header) > 150
         assert store._transport._client is client, "no pool had to be given up"
 
 
@@ -79,7 +77,7 @@ async def test_2000_calls_of_which_nine_in_ten_are_cancelled(
 async def test_a_cancelled_write_is_finished_and_repeating_it_is_harmless(
     library: str, memory_server: str, turn: Turn, header: Header
 ) -> None:
-    """Cancelled at every one of the loop's first steps: the turn is stored once at most, and once after a repetition."""
+    """Cancelled at many of the loop's first steps: the turn is stored at most once, and once when repeated."""
     name = uuid4().hex
     async with RemoteStore(memory_server, library=library) as store:
         await store.append_turns(name, [], create=header())
@@ -89,8 +87,7 @@ async def test_a_cancelled_write_is_finished_and_repeating_it_is_harmless(
                 await asyncio.sleep(0)
             task.cancel()
             task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
             await store.append_turns(name, [turn(f"t{steps}")])
         assert [each.id for each in await store.get_turns(name)] == [f"t{steps}" for steps in range(0, 40, 3)]
 

@@ -67,6 +67,9 @@ def test_a_body_that_does_not_arrive_is_408(small_server: str) -> None:
         assert client.recv(4096).startswith(b"HTTP/1.1 408")
 
 
+TURNS = "/v1/sessions/~cw/turns"
+
+
 @pytest.mark.parametrize(
     ("method", "path", "more", "slug"),
     [
@@ -81,14 +84,14 @@ def test_a_body_that_does_not_arrive_is_408(small_server: str) -> None:
         ("GET", "/v1/sessions?status=odd", {}, "invalid-argument"),
         ("GET", "/v1/sessions?after=odd", {}, "invalid-argument"),
         ("GET", "/v1/sessions/~cw/turns?last=1&start=0", {}, "invalid-argument"),
-        ("POST", "/v1/sessions/~cw/turns", {"content": b"{"}, "invalid-content"),
-        ("POST", "/v1/sessions/~cw/turns", {"content": b"[]"}, "invalid-content"),
-        ("POST", "/v1/sessions/~cw/turns", {"json": {"turns": [], "more": 1}}, "invalid-content"),
-        ("POST", "/v1/sessions/~cw/turns", {"json": {"turns": [], "metadata": {"add": {}}}}, "invalid-content"),
-        ("POST", "/v1/sessions/~cw/turns", {"json": {"turns": []}, "headers": {"if-match": "*"}}, "invalid-argument"),
-        ("POST", "/v1/sessions/~cw/turns", {"json": {"turns": []}, "headers": {"zidane-fence": "x"}}, "invalid-argument"),
-        ("POST", "/v1/sessions/~cw/turns", {"content": b"x", "headers": {"content-encoding": "br"}}, "unsupported-encoding"),
-        ("POST", "/v1/sessions/~cw/turns", {"content": b"x", "headers": {"content-encoding": "gzip"}}, "invalid-content"),
+        ("POST", TURNS, {"content": b"{"}, "invalid-content"),
+        ("POST", TURNS, {"content": b"[]"}, "invalid-content"),
+        ("POST", TURNS, {"json": {"turns": [], "more": 1}}, "invalid-content"),
+        ("POST", TURNS, {"json": {"turns": [], "metadata": {"add": {}}}}, "invalid-content"),
+        ("POST", TURNS, {"json": {"turns": []}, "headers": {"if-match": "*"}}, "invalid-argument"),
+        ("POST", TURNS, {"json": {"turns": []}, "headers": {"zidane-fence": "x"}}, "invalid-argument"),
+        ("POST", TURNS, {"content": b"x", "headers": {"content-encoding": "br"}}, "unsupported-encoding"),
+        ("POST", TURNS, {"content": b"x", "headers": {"content-encoding": "gzip"}}, "invalid-content"),
         ("PUT", "/v1/sessions/~cw/history", {"json": {"turns": []}}, "invalid-argument"),
         ("POST", "/v1/sessions/~cw/claim/renew", {}, "invalid-argument"),
     ],
@@ -210,7 +213,7 @@ async def test_a_failure_behind_the_server_tells_no_secrets(
     store = Failing()
     store.error = error
     with served(create_app(store, tokens=None, opens_store=True)) as url:
-        answer = httpx.post(url + "/v1/sessions/~cw/turns", json={"turns": []})
+        answer = httpx.post(url + TURNS, json={"turns": []})
         assert (answer.status_code, problem(answer)) == (status, slug)
         assert "hunter2" not in answer.text
         async with RemoteStore(url, retry_for=0.05) as remote:

@@ -30,8 +30,8 @@ from zidane_core.store import (
     SessionFilter,
     SnapshotRequest,
     Written,
+    check_count,
 )
-from zidane_core.store.checks import check_count
 
 from ._calls import given
 from ._client.answers import history_reader
@@ -117,7 +117,7 @@ class RemoteStore(RemoteCollections):
         self._transport.max_body_bytes = self._service.max_body_bytes
 
     async def _close(self) -> None:
-        with anyio.CancelScope(shield=True):  # closing waits for no answer
+        with anyio.CancelScope(shield=True):  # once begun, it leaves nothing behind
             await self._transport.aclose()
 
     async def _health(self) -> Health:

@@ -1,63 +1,90 @@
-"""Work that goes on when its caller is cancelled."""
+"""Exchanges under way: those whose caller may leave, and what closing does to all of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import anyio
 
+from zidane_core.errors import StoreClosedError
+
 T = TypeVar("T")
+
+CLOSING_SECONDS = 1.0
+"""How long closing waits for the answers of what is under way."""
 
 
 class InFlight:
-    """Runs each piece of work in a task of its own, which only `aclose` cancels. Under asyncio and trio alike."""
+    """Runs exchanges, and knows them, so that none outlives `aclose`. Under asyncio and trio alike."""
 
-    def __init__(self) -> None:
-        self._running: set[_Work[Any]] = set()
+    def __init__(self, store: str) -> None:
+        self._store = store
+        self._closed = False
+        self._running: dict[anyio.CancelScope, anyio.Event] = {}
 
-    async def run(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What `work` returns or raises. A caller that is cancelled leaves, and the work is done to its end."""
-        one = _Work(work)
-        self._running.add(one)
-        one.when_done = self._running.discard
-        _spawn(one.run)
-        await one.done.wait()
-        return one.outcome()
+    async def run_here(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What `work` returns or raises. Cancelling the caller cancels the work."""
+        with self._known() as scope, scope:
+            return await work()
+        raise StoreClosedError(self._store)
+
+    async def run_apart(self, work: Callable[[], Awaitable[T]]) -> T:
+        """The same in a task of its own: a caller that is cancelled leaves, and the work is done to its end."""
+        outcome = _Outcome[T]()
+
+        async def run() -> None:
+            try:
+                outcome.value.append(await self.run_here(work))
+            except BaseException as error:  # noqa: BLE001 -- raised where the caller waits, if it still does
+                outcome.error = error
+            finally:
+                outcome.there.set()
+
+        _spawn(run)
+        await outcome.there.wait()
+        return outcome.get()
 
     async def aclose(self) -> None:
-        """Cancel what is still running, and wait for it."""
-        for one in list(self._running):
-            one.scope.cancel()
-            await one.done.wait()
+        """Let nothing new begin; wait a moment for what is under way, and cancel the rest of it."""
+        self._closed = True
+        with anyio.move_on_after(CLOSING_SECONDS):
+            await self._ended()
+        for scope in self._running:
+            scope.cancel()
+        await self._ended()
 
+    async def _ended(self) -> None:
+        for over in list(self._running.values()):
+            await over.wait()
 
-class _Work(Generic[T]):
-    def __init__(self, work: Callable[[], Awaitable[T]]) -> None:
-        self._work = work
-        self._result: list[T] = []
-        self._error: BaseException | None = None
-        self.scope = anyio.CancelScope()
-        self.done = anyio.Event()
-        self.when_done: Callable[[_Work[T]], object] = id
-
-    async def run(self) -> None:
+    @contextmanager
+    def _known(self) -> Iterator[anyio.CancelScope]:
+        if self._closed:
+            raise StoreClosedError(self._store)
+        scope, over = anyio.CancelScope(), anyio.Event()
+        self._running[scope] = over
         try:
-            with self.scope:
-                self._result.append(await self._work())
-        except BaseException as error:  # noqa: BLE001 -- it is raised where the caller waits, if it still does
-            self._error = error
+            yield scope
         finally:
-            self.when_done(self)
-            self.done.set()
+            del self._running[scope]
+            over.set()
 
-    def outcome(self) -> T:
-        if self._error is not None:
-            raise self._error
-        if not self._result:
-            raise RuntimeError("the store was closed during the call")
-        return self._result[0]
+
+class _Outcome(Generic[T]):
+    """What a task has come to."""
+
+    def __init__(self) -> None:
+        self.value: list[T] = []
+        self.error: BaseException | None = None
+        self.there = anyio.Event()
+
+    def get(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return self.value[0]
 
 
 _asyncio_tasks: set[asyncio.Task[None]] = set()

@@ -63,7 +63,7 @@ class Transport:
         self._handed_in = client
         self._client: Any = client
         self._retired: list[Any] = []
-        self._in_flight = InFlight()
+        self._in_flight = InFlight(settings.base_url)
         self.max_body_bytes: int | None = None
         """Of a request, once the server has said it."""
 
@@ -108,9 +108,9 @@ class Transport:
 
         try:
             if self._library.survives_cancellation:
-                return await exchange()
+                return await self._in_flight.run_here(exchange)
             with anyio.fail_after(deadline + LATE_SECONDS - anyio.current_time()):
-                return await self._in_flight.run(exchange)
+                return await self._in_flight.run_apart(exchange)
         except TimeoutError:
             raise unusable(f"no answer within {self._settings.timeout:g} s") from None
 
