@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 import anyio.lowlevel
 from msgspec.structs import replace
@@ -10,6 +12,8 @@ from msgspec.structs import replace
 from zidane_core import codec
 from zidane_core.cas import HEAD, CasStore, cas_capabilities
 from zidane_core.cas.transaction import GroupState
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,99}")
 
 Call = tuple[str, str]
 """The primitive and the group."""
@@ -42,8 +46,14 @@ class DictBackend:
 class DictStore(CasStore):
     """Every primitive lets other tasks run, also between the entries of one range."""
 
-    def __init__(self, backend: DictBackend, clock: Callable[[], int] = lambda: 1_000) -> None:
-        super().__init__("dict", cas_capabilities(durable="no", shared="instance"))
+    def __init__(
+        self,
+        backend: DictBackend,
+        clock: Callable[[], int] = lambda: 1_000,
+        *,
+        shared: Literal["instance", "process"] = "instance",
+    ) -> None:
+        super().__init__("dict", cas_capabilities(durable="no", shared=shared))
         self._backend, self._clock = backend, clock
 
     async def get(self, group: str, keys: Sequence[str]) -> Mapping[str, bytes]:
@@ -68,6 +78,11 @@ class DictStore(CasStore):
     async def commit(self, group: str, version: int, puts: Mapping[str, bytes | None]) -> bool:
         self._backend.note("commit", group)
         await anyio.lowlevel.checkpoint()
+        for key, value in puts.items():
+            assert NAME.fullmatch(group)
+            assert NAME.fullmatch(key)
+            assert value is None or "\0" not in value.decode()
+        assert puts[HEAD] is not None
         if self._backend.versions.get(group, 0) != version:
             return False
         entries = self._backend.groups.setdefault(group, {})

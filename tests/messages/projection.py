@@ -17,7 +17,8 @@ from zidane_core.messages import (
     to_openai_responses,
     to_wire_messages_sync,
 )
-from zidane_core.records import SessionMessage, SessionTurn
+from zidane_core.records import SessionData, SessionMessage, SessionTurn
+from zidane_core.store import SessionStore
 
 from .transcripts import History
 
@@ -43,6 +44,18 @@ def as_turns(messages: list[SessionMessage]) -> list[SessionTurn]:
     return [message_turn(message, turn_id=f"t{at}", created_at=at) for at, message in enumerate(messages)]
 
 
+async def loaded(store: SessionStore, history: History) -> list[SessionTurn]:
+    """The history's turns after a save and a load, as a session of its own."""
+    turns = as_turns(read(history))
+    await store.save(
+        SessionData(id=history.name, created_at=0, updated_at=0, status="idle", turns=turns, runs=[], metadata={}),
+        create=True,
+    )
+    session = await store.load(history.name)
+    assert session is not None
+    return list(session.turns)
+
+
 def stored(turns: list[SessionTurn]) -> list[SessionTurn]:
     """The turns as any store gives them back: through the one codec that all of them use."""
     return [codec.decode(SessionTurn, codec.encode(turn)) for turn in turns]
@@ -56,6 +69,16 @@ def projected(turns: list[SessionTurn], **options: Any) -> tuple[list[SessionMes
 def write(format_name: str, messages: list[SessionMessage], model: str | None = None) -> list[Any]:
     written: list[Any] = _WRITE[format_name](messages, model=model)
     return written
+
+
+def with_reused_ids(written: list[Any], repairs: list[PairingRepair]) -> list[Any]:
+    """What was written, with every id that was renamed because it was reused set back."""
+    text = json.dumps(written)
+    for repair in repairs:
+        for number in range(9, 1, -1):
+            text = text.replace(f'"{repair.call_id}_r{number}"', f'"{repair.call_id}"')
+    restored: list[Any] = json.loads(text)
+    return restored
 
 
 NORMALISATIONS = {

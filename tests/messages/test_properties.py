@@ -109,7 +109,7 @@ ON_TURNS = [dropping_is_idempotent_and_only_deletes, healing_is_idempotent_and_s
 
 def check(holds: Property, examples: int) -> None:
     source: Any = turn_lists() if holds in ON_TURNS else histories()
-    tried = given(source)(lambda value: holds(value))
+    tried = given(source)(holds)
     calm = [HealthCheck.too_slow, HealthCheck.data_too_large]
     settings(max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=calm)(tried)()
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from zidane_core.messages import drop_invalid_tool_pairings
 from zidane_core.messages._outgoing import EMPTY_MESSAGE
 from zidane_core.records import SessionTurn
+from zidane_store_sqlite import SqliteStore
 
 from . import transcripts
 from .damage import all_damage
 from .own_histories import own_histories
-from .projection import FORMATS, as_turns, normalised, projected, read, stored, write
+from .projection import FORMATS, as_turns, loaded, normalised, projected, read, stored, with_reused_ids, write
 from .sdk_types import refusals
 from .transcripts import History, needs_transcripts
 from .validity import problems
@@ -51,17 +53,19 @@ def settled(turns: list[SessionTurn]) -> list[SessionTurn]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_stored_history_is_sent_back_as_it_came(source: Source) -> None:
-    """Nothing but the documented normalisations, and new ids for reused ones, tells the output from the input."""
+async def test_a_stored_history_is_sent_back_as_it_came(source: Source, tmp_path: Path) -> None:
+    """Through a SQLite file: nothing but the documented normalisations tells the output from the input."""
     different = []
-    for history in source():
-        messages, repairs = projected(stored(as_turns(read(history))), reused_call_ids="rename")
-        if repairs and all(repair.kind == "reused-call-id" for repair in repairs):
-            continue  # compared below, without the new ids
-        if not is_broken(history) and normalised(history.format, history.messages) != write(
-            history.format, messages, history.model
-        ):
-            different.append(history.name)
+    async with SqliteStore(tmp_path / "sessions.db", synchronous="normal") as store:
+        for history in source():
+            turns = await loaded(store, history)
+            assert turns == as_turns(read(history))
+            messages, repairs = projected(turns)
+            if repairs and all(repair.kind == "reused-call-id" for repair in repairs):
+                continue  # compared below, without the new ids
+            expected = normalised(history.format, history.messages)
+            if not is_broken(history) and write(history.format, messages, history.model) != expected:
+                different.append(history.name)
     assert different == []
 
 
@@ -71,11 +75,8 @@ def test_renaming_reused_ids_changes_nothing_but_the_ids(source: Source) -> None
     for history in source():
         messages, repairs = projected(stored(as_turns(read(history))))
         if repairs and all(repair.kind == "reused-call-id" for repair in repairs):
-            text = json.dumps(write(history.format, messages, history.model))
-            for repair in repairs:
-                for number in range(9, 1, -1):
-                    text = text.replace(f'"{repair.call_id}_r{number}"', f'"{repair.call_id}"')
-            assert json.loads(text) == normalised(history.format, history.messages)
+            written = with_reused_ids(write(history.format, messages, history.model), repairs)
+            assert written == normalised(history.format, history.messages)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -104,7 +105,18 @@ def test_every_history_converts_to_every_format(source: Source, target: str) -> 
     assert found == []
 
 
-@pytest.mark.parametrize("source", SOURCES)
+def some_taubench() -> list[History]:
+    return transcripts.taubench()[:5]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(param for param in SOURCES if param.id != "taubench"),
+        pytest.param(some_taubench, id="some-of-taubench", marks=needs_transcripts),
+        pytest.param(transcripts.taubench, id="taubench", marks=[needs_transcripts, pytest.mark.thorough]),
+    ],
+)
 def test_every_damaged_history_is_mended_for_every_format(source: Source) -> None:
     """Whatever prefix, suffix or block of it is lost, the rest is sendable; mending twice is mending once."""
     found = []

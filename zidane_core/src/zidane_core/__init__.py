@@ -149,6 +149,7 @@ if TYPE_CHECKING:
         has_stale_run,
         may_displace,
     )
+    from .file_map import DirectoryAdapter, FileMapAdapter, FileMapStore, FileMapStoreOptions
     from .messages import (
         DEFAULT_USER_TAIL_DIRECTIVE,
         MAIN_LANE,
@@ -251,7 +252,11 @@ __all__ = [
     "ConversionDropKind",
     "CorruptRecordError",
     "Damage",
+    "DirectoryAdapter",
     "DocumentBlock",
+    "FileMapAdapter",
+    "FileMapStore",
+    "FileMapStoreOptions",
     "FireStatus",
     "Guard",
     "Health",
@@ -417,6 +422,10 @@ __all__ = [
 ]
 
 _LATER = {
+    "DirectoryAdapter": ".file_map",
+    "FileMapAdapter": ".file_map",
+    "FileMapStore": ".file_map",
+    "FileMapStoreOptions": ".file_map",
     "PluginWarning": ".opening",
     "Seconds": ".opening",
     "hookimpl": ".opening",

@@ -8,7 +8,7 @@ Keys are camelCase, since blocks are what is persisted and sent to other hosts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, TypeGuard
 
 if TYPE_CHECKING:
     JsonValue: TypeAlias = str | int | float | bool | Sequence["JsonValue"] | Mapping[str, "JsonValue"] | None
@@ -166,8 +166,40 @@ SYNTHETIC_TOOL_RESULT_PLACEHOLDER = "[No result was recorded for this tool call.
 """How every synthetic tool result begins, so that a consumer can tell it from a real one."""
 
 
+# -- making blocks ------------------------------------------------------------------------------
+
+
 def text(value: str) -> TextBlock:
     return {"type": "text", "text": value}
+
+
+def image(data: str, media_type: str) -> ImageBlock:
+    """An image of base64 data."""
+    return {"type": "image", "source": {"kind": "base64", "mediaType": media_type, "data": data}}
+
+
+def image_url(url: str) -> ImageBlock:
+    return {"type": "image", "source": {"kind": "url", "url": url}}
+
+
+def document(data: str, media_type: str, *, title: str | None = None) -> DocumentBlock:
+    """A document of base64 data. Its title is its file name, where a provider wants one."""
+    block: DocumentBlock = {"type": "document", "source": {"kind": "base64", "mediaType": media_type, "data": data}}
+    if title is not None:
+        block["title"] = title
+    return block
+
+
+def content_ref(kind: Literal["image", "document", "audio"], ref: str) -> ImageBlock | DocumentBlock | AudioBlock:
+    """A block whose content the host keeps under `ref`, and gives when the message is sent."""
+    source: RefSource = {"kind": "ref", "ref": ref}
+    match kind:
+        case "image":
+            return {"type": "image", "source": source}
+        case "document":
+            return {"type": "document", "source": source}
+        case "audio":
+            return {"type": "audio", "source": source}
 
 
 def tool_call(call_id: str, name: str, arguments: Mapping[str, JsonValue]) -> ToolCallBlock:
@@ -179,3 +211,39 @@ def tool_result(call_id: str, output: str | Sequence[ContentBlock], *, is_error:
     if is_error:
         block["isError"] = True
     return block
+
+
+# -- telling blocks apart -----------------------------------------------------------------------
+
+
+def is_text(block: ContentBlock) -> TypeGuard[TextBlock]:
+    return block["type"] == "text"
+
+
+def is_image(block: ContentBlock) -> TypeGuard[ImageBlock]:
+    return block["type"] == "image"
+
+
+def is_document(block: ContentBlock) -> TypeGuard[DocumentBlock]:
+    return block["type"] == "document"
+
+
+def is_tool_call(block: ContentBlock) -> TypeGuard[ToolCallBlock]:
+    return block["type"] == "tool_call"
+
+
+def is_tool_result(block: ContentBlock) -> TypeGuard[ToolResultBlock]:
+    return block["type"] == "tool_result"
+
+
+def is_thinking(block: ContentBlock) -> TypeGuard[ThinkingBlock]:
+    return block["type"] == "thinking"
+
+
+def is_opaque(block: ContentBlock) -> TypeGuard[OpaqueBlock]:
+    return block["type"] == "opaque"
+
+
+def text_of(content: Sequence[ContentBlock]) -> str:
+    """The text of a message: its text blocks, one below the other."""
+    return "\n".join(block["text"] for block in content if is_text(block))

@@ -79,7 +79,7 @@ def decode(kind: type[R], stored: bytes, *, session_id: str | None = None, where
     """
     try:
         return _from_json(kind, _open(stored))
-    except ValueError as error:  # msgspec's and json's errors are ValueErrors too
+    except (TypeError, ValueError) as error:  # not even bytes, or not such JSON: msgspec's errors are ValueErrors
         raise CorruptRecordError(session_id, where, str(error)) from error
 
 
@@ -140,7 +140,7 @@ def check_value(value: Any, path: str = "$") -> Any:
 def decode_value(stored: bytes, *, session_id: str | None = None, where: str = "a value") -> Any:
     try:
         return _loads(_open(stored))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise CorruptRecordError(session_id, where, str(error)) from error
 
 
@@ -162,7 +162,28 @@ def from_json_object(kind: type[R], value: object) -> R:
         raise InvalidContentError("$", str(error)) from error
 
 
+def from_json(kind: type[R], text: bytes) -> R:
+    """The record that JSON text describes: what `json_of` gave, or what another program wrote. Unknown keys are kept.
+
+    Raises:
+        InvalidContentError: it is not JSON, or not such a record.
+    """
+    try:
+        return _from_json(kind, _Json(text, b"j"))
+    except msgspec.ValidationError as error:
+        raise InvalidContentError("$", str(error)) from error
+    except (ValueError, RecursionError):  # perhaps only a lone surrogate, which the fast decoder does not take
+        return _from_unusual_json(kind, text)
+
+
 # -- how it is done ---------------------------------------------------------------------------
+
+
+def _from_unusual_json(kind: type[R], text: bytes) -> R:
+    try:
+        return _from_json(kind, _Json(text, b"e"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidContentError("$", str(error)) from error
 
 
 def _checked_json(record: Record) -> _Json:
@@ -242,7 +263,13 @@ def _escaped(plain: object) -> bytes:
 
 
 def _loads(checked: _Json) -> Any:
-    return msgspec.json.decode(checked.raw) if checked.flavour == b"j" else json.loads(checked.raw)
+    if checked.flavour == b"j":
+        return msgspec.json.decode(checked.raw)
+    return json.loads(checked.raw, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
 
 
 def _from_json(kind: type[R], checked: _Json) -> R:

@@ -54,7 +54,7 @@ class RunOwner(Record, frozen=True, kw_only=True):
     """Machine, pid namespace and boot: pids only compare within one."""
     pid: int
     token: str
-    """Random for each process, telling it from a later one that got the same pid."""
+    """Random for each process or claim, telling it from a later one that got the same pid."""
     started_at: int | None = None
     """When the process started, where that could be read."""
     start_ticks: int | None = None

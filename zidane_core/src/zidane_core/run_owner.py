@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from .records import RunOwner
 
 Liveness: TypeAlias = Literal["alive", "dead", "unknown"]
@@ -26,7 +28,23 @@ _START_TOLERANCE_MS = 2_000
 
 def current_run_owner() -> RunOwner:
     """This process, as the owner of a run. A fork is another owner."""
-    return _owner_of(os.getpid())
+    pid = os.getpid()
+    return _owners.get(pid) or _owners.setdefault(pid, _owner_of(pid))
+
+
+class Holding:
+    """This process as the owner of one claim: once `end` is called that owner is dead, though the process lives on.
+
+    So a claim that could not be given back, because the store failed or nobody saw its answer, blocks nobody here.
+    """
+
+    def __init__(self) -> None:
+        self.owner = replace(current_run_owner(), token=uuid4().hex)
+        _held.add(self.owner.token)
+
+    def end(self) -> None:
+        """Say that nothing holds the claim any more."""
+        _held.discard(self.owner.token)
 
 
 def liveness_of(owner: RunOwner | None) -> Liveness:
@@ -34,7 +52,7 @@ def liveness_of(owner: RunOwner | None) -> Liveness:
     if owner is None or owner.host_id != current_run_owner().host_id:
         return "unknown"
     if owner.pid == os.getpid():
-        return "alive" if owner.token == current_run_owner().token else "dead"
+        return "alive" if owner.token in _held or owner.token == current_run_owner().token else "dead"
     return "alive" if _is_running(owner.pid) and _started_as_recorded(owner) else "dead"
 
 
@@ -51,7 +69,13 @@ def is_run_owner_holding(owner: RunOwner | None) -> bool:
 # -- how it is done ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
+_owners: dict[int, RunOwner] = {}
+"""This process; a fork finds its parent's entry here, and adds its own."""
+
+_held: set[str] = set()
+"""The tokens of the claims that this process holds."""
+
+
 def _owner_of(pid: int) -> RunOwner:
     ticks = _start_ticks(pid)
     return RunOwner(
@@ -80,7 +104,7 @@ def _host_id() -> str:
 def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # it belongs to another user, so it is there
         return True

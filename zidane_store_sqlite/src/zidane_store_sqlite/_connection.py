@@ -2,22 +2,25 @@
 
 aiosqlite hands single statements to its worker thread. A transaction handed over like that can be torn apart by a
 cancellation, and pays the way to the thread and back for each statement. Here whole functions are handed over: one hop
-for a transaction, which no await can interrupt. That needs three things that aiosqlite does not publish, used in this
-file only and pinned by `tests/store_sqlite/test_connection.py`: its queue, the thread behind it, and that an entry
-without a future is run and not answered. Answering is done here, since a loop that was closed in the meantime would
-kill aiosqlite's thread.
+for a transaction, which no await can interrupt. aiosqlite's own answers would kill its thread where the event loop was
+closed in the meantime, so answering is done here, for opening and closing too. All that needs four things that
+aiosqlite does not publish: its queue, where an entry without a future is run and not answered, the thread behind it,
+its `_connection`, and that `stop` may be called in the thread. They are used in this file only, and
+`tests/store_sqlite/test_connection.py` pins them.
 """
+
+# ruff: noqa: SLF001 -- the seam itself
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sqlite3
-import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import aiosqlite
 
@@ -49,18 +52,23 @@ class Reply(Generic[T]):
             self.send(value)
 
     def send(self, value: T) -> None:
-        self._call(lambda future: future.set_result(value))
+        self._tell(value, None)
 
     def fail(self, error: BaseException) -> None:
-        self._call(lambda future: future.set_exception(error))
+        self._tell(None, error)
 
-    def _call(self, settle: Callable[[asyncio.Future[T]], None]) -> None:
-        def deliver() -> None:
-            if not self._future.done():
-                settle(self._future)
-
+    def _tell(self, value: T | None, error: BaseException | None) -> None:
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            self._loop.call_soon_threadsafe(deliver)
+            self._loop.call_soon_threadsafe(_settle, self._future, value, error)
+
+
+def _settle(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
+    if future.done():  # its caller was cancelled
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)
 
 
 class Connection:
@@ -70,27 +78,29 @@ class Connection:
     after another. A connection that is never closed ends with the interpreter, or when it is collected.
     """
 
-    def __init__(self, driver: aiosqlite.Connection, raw: sqlite3.Connection) -> None:
-        self._driver, self._raw = driver, raw
-        self._end = weakref.finalize(self, _abandon, driver, raw, os.getpid())
+    def __init__(self, driver: aiosqlite.Connection) -> None:
+        self._driver = driver
+        self._end = weakref.finalize(self, _abandon, driver, os.getpid())
 
     @classmethod
     async def open(cls, connect: Callable[[], sqlite3.Connection]) -> Self:
         """Run `connect` in a new thread and keep what it returns there. Leaves nothing behind when it fails."""
-        opening = _Opening(connect)
-        driver = aiosqlite.Connection(opening, iter_chunk_size=64)
-        driver._thread.daemon = True  # noqa: SLF001 -- or a forgotten close would keep the interpreter from ending
+        driver = aiosqlite.Connection(connect, iter_chunk_size=64)
+        driver._thread.daemon = True  # or a forgotten close would keep the interpreter from ending
+        driver._thread.start()
+        reply = Reply[None]()
+        _submit(driver, lambda: reply.answer(lambda: setattr(driver, "_connection", connect())))
         try:
-            await driver
+            await reply.wait()
         except BaseException:
-            opening.abandon()
+            _submit(driver, lambda: _end(driver))
             raise
-        return cls(driver, opening.result())
+        return cls(driver)
 
     def submit(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Have a function run on the connection. It must not raise, and answers for itself."""
-        raw = self._raw
-        self._driver._tx.put_nowait((None, lambda: work(raw)))  # noqa: SLF001 -- see the top of the file
+        driver = self._driver
+        _submit(driver, lambda: work(driver._conn))
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What a function returns, or raises, when it is run on the connection."""
@@ -101,51 +111,29 @@ class Connection:
     def close(self) -> Reply[None]:
         """Close the connection and end its thread, once the work given before is done. It happens without waiting."""
         reply = Reply[None]()
-        driver, raw = self._driver, self._raw
+        driver = self._driver
         if self._end.detach() is None:
             reply.send(None)
         else:
-            self.submit(lambda _: reply.answer(lambda: _end(driver, raw)))
+            _submit(driver, lambda: reply.answer(lambda: _end(driver)))
         return reply
 
 
-class _Opening:
-    """Hands a fresh connection over from its thread, or closes it there if nobody wants it any more."""
-
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
-        self._connect = connect
-        self._lock = threading.Lock()
-        self._raw: sqlite3.Connection | None = None
-        self._abandoned = False
-
-    def __call__(self) -> sqlite3.Connection:
-        raw = self._connect()
-        with self._lock:
-            self._raw = raw
-            if self._abandoned:
-                raw.close()
-        return raw
-
-    def abandon(self) -> None:
-        with self._lock:
-            self._abandoned = True
-            if self._raw is not None:
-                self._raw.close()
-
-    def result(self) -> sqlite3.Connection:
-        assert self._raw is not None  # noqa: S101 -- aiosqlite has just got it
-        return self._raw
+def _submit(driver: aiosqlite.Connection, work: Callable[[], object]) -> None:
+    driver._tx.put_nowait((None, work))
 
 
-def _end(driver: aiosqlite.Connection, raw: sqlite3.Connection) -> None:
+def _end(driver: aiosqlite.Connection) -> None:
     """Close the connection and stop the thread that this runs in, where no loop is asked for."""
     try:
-        raw.close()
+        if driver._connection is not None:
+            driver._connection.close()
     finally:
+        driver._connection = None
         driver.stop()
 
 
-def _abandon(driver: aiosqlite.Connection, raw: sqlite3.Connection, pid: int) -> None:
+def _abandon(driver: aiosqlite.Connection, pid: int) -> None:
     """Close a connection that was forgotten; in a fork leave it, since its thread and its locks are the parent's."""
     if pid == os.getpid():
-        driver._tx.put_nowait((None, lambda: _end(driver, raw)))  # noqa: SLF001 -- see the top of the file
+        _submit(driver, lambda: _end(driver))

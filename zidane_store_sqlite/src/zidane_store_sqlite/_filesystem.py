@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from zidane_core.errors import StoreUnavailableError
 
 _MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+"""How white space and backslashes stand in the list of mounts."""
+
 _REMOTE = frozenset({
     "9p", "afs", "ceph", "cifs", "fakeowner", "glusterfs", "grpcfuse", "lustre", "ncpfs", "nfs", "nfs4", "prl_fs",
     "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
@@ -28,14 +32,14 @@ def refuse_remote_file_system(path: str) -> None:
 def file_system_of(path: str) -> str | None:
     """The type of the file system that a path is on, as Linux names it; None where that cannot be told."""
     try:
-        mounts = _MOUNTS.read_text(errors="surrogateescape").splitlines()
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return None
     real = os.path.realpath(path)
     best, kind = "", None
     for line in mounts:
         before, _, behind = line.partition(" - ")
-        point = before.split(" ")[4].encode("latin-1", "surrogateescape").decode("unicode_escape", "surrogateescape")
+        point = _ESCAPE.sub(lambda octal: chr(int(octal[1], 8)), before.split(" ")[4])
         if len(point) >= len(best) and (real + "/").startswith(point.rstrip("/") + "/"):
             best, kind = point, behind.split(" ")[0]
     return kind

@@ -1,47 +1,42 @@
-"""The plugin behind `sqlite://` URLs."""
+"""`sqlite:///relative/path.db`, `sqlite:////absolute/path.db` and `sqlite:///:memory:`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
 import msgspec
-import pluggy
 
-from zidane_core.store import Capabilities, SessionStore
+from zidane_core.opening import Seconds, StoreURL, hookimpl
+from zidane_core.store import Capabilities
 
-if TYPE_CHECKING:
-    from zidane_core.opening.url import StoreURL
+from .store import SqliteStore, capabilities_of
 
 ZIDANE_STORE_API = 1
 
-hookimpl = pluggy.HookimplMarker("zidane")
-
 
 class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a `sqlite://` URL; `busy_timeout` is in seconds."""
+    """The store's own parameters; see `SqliteStore`."""
 
     synchronous: Literal["full", "normal"] = "full"
-    busy_timeout: float = 5.0
-    readers: int = 2
+    busy_timeout: Seconds = Seconds(5)
+    readers: Annotated[int, msgspec.Meta(ge=0)] = 2
     any_file_system: bool = False
 
 
 @hookimpl
-def zidane_store_options() -> type[msgspec.Struct]:
+def zidane_store_options() -> type[SqliteOptions]:
     return SqliteOptions
 
 
 @hookimpl
 def zidane_store_capabilities(url: StoreURL) -> Capabilities:
-    from .store import capabilities_of
-
-    return capabilities_of(url.file_path, "full")
+    asked = url.query.get("synchronous", "full")
+    path = url.file_path if url.path else "any.db"  # a listing asks about `sqlite://`
+    return capabilities_of(path, "normal" if asked == "normal" else "full")
 
 
 @hookimpl
-def zidane_open_store(url: StoreURL, options: SqliteOptions) -> SessionStore:
-    from .store import SqliteStore
-
+def zidane_open_store(url: StoreURL, options: SqliteOptions) -> SqliteStore:
     return SqliteStore(
         url.file_path,
         synchronous=options.synchronous,

@@ -77,8 +77,8 @@ class CasStore(TransactionalStore):
     """The whole contract on five primitives: `get`, `range`, `commit`, `scan` and `now_ms`.
 
     The database holds *groups* of entries, one group for each session and one more for each scope. An entry is a key
-    and some bytes. Names of groups and keys have at most 100 characters of `[a-z0-9_-]` and need no escaping; what the
-    bytes mean is not the database's business. A group has a *version*, the number of its commits; one that was never
+    and some bytes, which are UTF-8 text without NUL. Names of groups and keys have at most 100 characters of
+    `[a-z0-9_-]`, so nothing needs escaping. A group has a *version*, the number of its commits; one that was never
     written has version 0 and no entries, and none is ever removed as a whole.
 
     What the primitives must hold, across all instances that the store declares to share data (`shared`):
@@ -87,7 +87,7 @@ class CasStore(TransactionalStore):
     - Once `commit` has answered True, every read that starts afterwards sees it, and it survives what `durable` says.
     - Once one read has seen a part of a commit, every later read sees all of it. One read need not be a snapshot:
       what a step has read is used only where the group's version is the same behind it as in front of it.
-    - Any of them may run many times at once, and be cancelled; only `commit` is never cancelled.
+    - Any of them may run many times at once. Reads may be cancelled; a commit is waited for to its end.
     - Errors of the database are raised as `StoreUnavailableError` and its kind. A commit whose outcome is unknown must
       not be repeated, but raise with `outcome_unknown=True`: the caller's retry is safe.
 

@@ -47,10 +47,7 @@ _brief = _Brief()
 
 def brief(value: object, limit: int = 200) -> str:
     """The value's representation, cut to about `limit` characters."""
-    if isinstance(value, BaseException):
-        shown = f"{type(value).__name__}: {value}"
-    else:
-        shown = _brief.repr(value)
+    shown = f"{type(value).__name__}: {value}" if isinstance(value, BaseException) else _brief.repr(value)
     shown = shown.encode("utf-8", "backslashreplace").decode()
     return shown if len(shown) <= limit else f"{shown[:limit]}…"
 

@@ -107,9 +107,7 @@ def _update_run(store: SessionStore, ask: Ask) -> Awaitable[object]:
 
 
 def _update_status(store: SessionStore, ask: Ask) -> Awaitable[object]:
-    return store.update_status(
-        ask.id, "error" if ask.variant else "completed", create=ask.create, guard=ask.guard
-    )
+    return store.update_status(ask.id, "error" if ask.variant else "completed", create=ask.create, guard=ask.guard)
 
 
 # -- meta and history -------------------------------------------------------------------------
@@ -272,4 +270,6 @@ READS: dict[str, tuple[str, Read]] = {
 
 
 def reads_of(kit: Kit) -> dict[str, Read]:
-    return {name: call for name, (capability, call) in READS.items() if capability == "core" or kit.declares(capability)}
+    return {
+        name: call for name, (capability, call) in READS.items() if capability == "core" or kit.declares(capability)
+    }

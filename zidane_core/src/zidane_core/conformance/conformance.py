@@ -58,9 +58,7 @@ class Conformance:
         return self._results[check.id]
 
     def _run(self, check: Check) -> Result:
-        runner = CheckRunner(
-            target=self.target, capabilities=self.capabilities, profile=self.profile, seed=self.seed
-        )
+        runner = CheckRunner(target=self.target, capabilities=self.capabilities, profile=self.profile, seed=self.seed)
         unfit = self._unfit(check)
         if unfit is None:
             return runner.run(check)
@@ -132,7 +130,10 @@ def run_conformance(
     if profile not in PROFILES:
         raise ValueError(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     run = Conformance(
-        resolve(target), PROFILES[profile], secrets.randbelow(1_000_000) if seed is None else seed, baseline or Baseline()
+        resolve(target),
+        PROFILES[profile],
+        secrets.randbelow(1_000_000) if seed is None else seed,
+        baseline or Baseline(),
     )
     chosen = chosen_checks(run.checks, only=tuple(only), requirements=requirements)
     began = time.perf_counter()

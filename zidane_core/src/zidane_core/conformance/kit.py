@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
 from uuid import UUID
 
@@ -105,7 +105,7 @@ class Kit:
         return found
 
     @contextmanager
-    def unseen(self) -> Iterator[None]:
+    def unseen(self) -> Generator[None]:
         """Calls in here are left out of the transcript."""
         before, self.transcript.is_open = self.transcript.is_open, False
         try:

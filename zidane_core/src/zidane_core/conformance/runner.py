@@ -26,6 +26,13 @@ class LeftBehindError(Exception):
     """Something is still there after every handle was closed."""
 
 
+_JUDGED: tuple[tuple[type[Exception], str, str], ...] = (
+    (LeftBehindError, "what is left once every handle is closed", "nothing"),
+    (BlockedLoopError, "the event loop", "a store that lets other tasks run"),
+    (AssertionError, "an assertion of the check", "that it holds"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckRunner:
     """Runs checks on one target."""
@@ -102,21 +109,16 @@ class CheckRunner:
 
 def _seen(error: Exception, kit: Kit, profile: Profile) -> tuple[State, str, str, str]:
     """The state, what was looked at, expected and found."""
+    if isinstance(error, CanaryError):
+        error = error.broken
+    if isinstance(error, BrokenRuleError):
+        return State.FAIL, error.what, error.expected, error.found
     told = f"{type(error).__name__}: {error}"
-    match error:
-        case BrokenRuleError():
-            return State.FAIL, error.what, error.expected, error.found
-        case AssertionError():
-            return State.FAIL, "an assertion of the check", "that it holds", str(error) or "it does not"
-        case CanaryError():
-            return State.FAIL, error.broken.what, error.broken.expected, error.broken.found
-        case LeftBehindError():
-            return State.FAIL, "what is left once every handle is closed", "nothing", str(error)
-        case BlockedLoopError():
-            return State.FAIL, "the event loop", "a store that lets other tasks run", str(error)
-        case _ if kit.transcript.came_from_store(error):
-            return State.FAIL, "a call that should succeed", "no error", told
-        case TimeoutError():
-            return State.FAIL, "the time that the check took", f"less than {profile.timeout:g} s", "it was still waiting"
-        case _:
-            return State.KIT_ERROR, "the kit itself", "no error", told
+    if kit.transcript.came_from_store(error):
+        return State.FAIL, "a call that should succeed", "no error", told
+    for kind, what, expected in _JUDGED:
+        if isinstance(error, kind):
+            return State.FAIL, what, expected, told
+    if isinstance(error, TimeoutError):
+        return State.FAIL, "the time that the check took", f"less than {profile.timeout:g} s", "it was still waiting"
+    return State.KIT_ERROR, "the kit itself", "no error", told

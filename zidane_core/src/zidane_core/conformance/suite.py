@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -23,7 +21,7 @@ from .checks import MODULES, all_checks
 from .conformance import Conformance
 from .profile import PROFILES
 from .results import State
-from .target import Opener, Target, resolve
+from .target import resolve
 
 _CHECK_MODULES = [f"{__package__}.checks.{name}" for name in MODULES]
 pytest.register_assert_rewrite(*(name for name in _CHECK_MODULES if name not in sys.modules))
@@ -32,7 +30,7 @@ pytest.register_assert_rewrite(*(name for name in _CHECK_MODULES if name not in 
 class StoreConformance:
     """Inherit, and set `target`."""
 
-    target: ClassVar[str | Target | Opener | Callable[[], str | Target | Opener]]
+    target: ClassVar[Any]
     """A URL, `"module:attribute"` of an opener or a Target, or one of those itself."""
     profile: ClassVar[str] = "quick"
     """`quick`, `full` or `thorough`."""
@@ -56,12 +54,19 @@ class StoreConformance:
                 pytest.fail(result.message, pytrace=False)
 
 
-@cache
+_RUNS: dict[type[StoreConformance], Conformance] = {}
+
+
 def _run_of(suite: type[StoreConformance]) -> Conformance:
     """The run that all tests of a class belong to."""
-    given = vars(suite).get("target", suite.target)
+    if suite not in _RUNS:
+        _RUNS[suite] = _new_run(suite)
+    return _RUNS[suite]
+
+
+def _new_run(suite: type[StoreConformance]) -> Conformance:
     return Conformance(
-        resolve(given.__func__ if isinstance(given, staticmethod) else given),
+        resolve(suite.target),
         PROFILES[suite.profile],
         secrets.randbelow(1_000_000) if suite.seed is None else suite.seed,
         Baseline() if suite.baseline is None else Baseline.read(Path(suite.baseline)),

@@ -33,6 +33,14 @@ class Surroundings:
             gc.collect()
             time.sleep(0.01)
 
+    async def left_behind_soon(self) -> list[str]:
+        """The same, while the event loop goes on."""
+        deadline = time.monotonic() + GRACE_SECONDS
+        while (found := self._added()) and time.monotonic() < deadline:
+            gc.collect()
+            await asyncio.sleep(0.01)
+        return found
+
     def _added(self) -> list[str]:
         others = set(threading.enumerate()) - self._threads - {threading.current_thread()}
         threads = [f"the thread {each.name!r}" for each in others if each.is_alive()]

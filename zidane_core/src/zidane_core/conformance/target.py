@@ -59,7 +59,7 @@ def resolve(given: str | Opener | Target) -> Target:
 def _from_url(url: str) -> Target:
     from zidane_core.opening import StoreURL, open_store
 
-    return Target(open=lambda: open_store(url), reference=url, shown=str(StoreURL.parse(url)))
+    return Target(open=lambda: open_store(url), reference=url, shown=str(StoreURL(url)))
 
 
 def _from_reference(reference: str) -> Target:
@@ -73,9 +73,7 @@ def _from_reference(reference: str) -> Target:
     if isinstance(found, str):
         return resolve(found)
     if isinstance(found, Target):
-        return Target(
-            open=found.open, reference=reference, shown=reference, damage=found.damage, faults=found.faults
-        )
+        return Target(open=found.open, reference=reference, shown=reference, damage=found.damage, faults=found.faults)
     if not callable(found):
-        raise LookupError(f"{reference!r} is a {type(found).__name__}, not a target, a URL or a function that opens")
+        raise LookupError(f"{reference!r} is a {type(found).__name__}, not a target, a URL or a function that opens")  # noqa: TRY004 -- it is about what the name leads to
     return Target(open=cast("Opener", found), reference=reference, shown=reference)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -14,7 +14,7 @@ class BlockedLoopError(Exception):
 
 
 @contextmanager
-def watchdog(seconds: float) -> Iterator[None]:
+def watchdog(seconds: float) -> Generator[None]:
     """Raise BlockedLoopError in the main thread when the body takes longer.
 
     Does nothing off the main thread, without SIGALRM, or where somebody else (pytest-timeout) uses it.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from msgspec.structs import replace
 
+from zidane_core.clock import wall_clock_ms
 from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore
 
 from .data import MemoryData, MemoryTransaction
@@ -28,11 +28,6 @@ MEMORY_CAPABILITIES = Capabilities(
     durable="no",
     shared="instance",
 )
-
-
-def wall_clock_ms() -> int:
-    """Epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class MemoryStore(TransactionalStore):

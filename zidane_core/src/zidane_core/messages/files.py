@@ -39,10 +39,13 @@ def read_history(text: str) -> tuple[MessageFormat, list[SessionMessage]]:
 
 
 def _documents(text: str) -> Any:
+    text = text.removeprefix("\ufeff")
     try:
         return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
     except json.JSONDecodeError as whole:
-        lines = [line for line in text.splitlines() if line.strip()]
+        lines = [line for line in text.split("\n") if line.strip()]  # `splitlines` also cuts at U+2028 within strings
         try:
             return [_logged(json.loads(line)) for line in lines]
         except json.JSONDecodeError as error:

@@ -42,7 +42,7 @@ def ensure_tool_result_pairing(
     """The messages with every call answered at once and every result answering a call: for the wire, never to store.
 
     Pure and idempotent; a message that needs nothing is the same object. The result for a longer history begins with
-    the result for a shorter one, but for what follows its last assistant run, so prompt caches keep their prefix.
+    the result for a shorter one, but for its last assistant run and what follows it: prompt caches keep their prefix.
     System messages may stand anywhere. Messages without content are left out.
     """
     return _Pairing(reused_call_ids, on_repair).run(messages)

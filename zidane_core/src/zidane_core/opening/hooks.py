@@ -39,7 +39,7 @@ class StoreHooks(Protocol):
     @staticmethod
     @hookspec(firstresult=True)
     def zidane_store_capabilities(url: StoreURL) -> Capabilities:
-        """What the store can do, without connecting; for listings."""
+        """What the store can do, without connecting. For listings, so `url` may be no more than `scheme://`."""
         ...
 
     @staticmethod
@@ -61,7 +61,7 @@ class ExtraHooks(Protocol):
     @staticmethod
     @hookspec
     def zidane_message_formats() -> Iterable[Any]:
-        """Message formats of further providers."""
+        """`ProviderTraits` of further providers, for `provider=` in the message functions."""
         ...
 
     @staticmethod

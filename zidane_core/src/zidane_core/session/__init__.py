@@ -10,8 +10,9 @@ from .extension import (
     set_extension_session_state,
 )
 from .loading import create_session, load_session, open_session
-from .run import ActiveRun, ChildRun
+from .run import ActiveRun
 from .run_records import RunStats
+from .run_scope import ChildRun
 from .saving import SessionMetaListener, SessionSavedListener
 from .sending import SendRequest
 from .session import Session

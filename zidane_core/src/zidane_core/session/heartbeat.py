@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -23,37 +22,37 @@ class Heartbeat(Protocol):
 
     def start(self) -> None: ...
 
-    async def stop(self) -> Exception | None:
-        """End it. The error that was found, where the body is to raise it: it was not cancelled by others too."""
+    def stop(self, error: BaseException | None) -> Exception | None:
+        """End it, with the error that left the body. The beat's error, unless somebody else cancelled the body too."""
         ...
 
 
 def heartbeat(beat: Beat, interval_s: float) -> Heartbeat:
     """The heartbeat for the event loop that is running."""
-    trio = sys.modules.get("trio")
-    if trio is not None and trio.lowlevel.in_trio_run():
-        return _TrioHeartbeat(beat, interval_s)
-    return _AsyncioHeartbeat(beat, interval_s)
+    return (_TrioHeartbeat if _is_trio() else _AsyncioHeartbeat)(beat, interval_s)
 
 
 async def undisturbed(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end, however often the caller is cancelled meanwhile; the cancellation is raised afterwards."""
-    trio = sys.modules.get("trio")
-    if trio is not None and trio.lowlevel.in_trio_run():
+    if _is_trio():
         with anyio.CancelScope(shield=True):
             return await work
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-        except BaseException:  # noqa: BLE001, S110 -- the task's own; `result` raises it
-            pass
-    if cancelled is not None and not task.cancelled() and task.exception() is None:
-        raise cancelled
-    return task.result()
+    with anyio.CancelScope(shield=True):  # or anyio would cancel again at each turn of the loop
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+    if cancelled is None:
+        return task.result()
+    raise cancelled from (None if task.cancelled() else task.exception())
+
+
+def _is_trio() -> bool:
+    trio = sys.modules.get("trio")
+    return trio is not None and trio.lowlevel.in_trio_run()
 
 
 class _AsyncioHeartbeat:
@@ -69,14 +68,13 @@ class _AsyncioHeartbeat:
         self._cancelled_before = 0 if self._body is None else self._body.cancelling()
         self._task = asyncio.create_task(self._keep_beating())
 
-    async def stop(self) -> Exception | None:
+    def stop(self, error: BaseException | None) -> Exception | None:
         if self._task is not None:
             self._task.cancel()
         if self._lost is None or self._body is None:
             return None
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(0)  # our own cancellation, where the body ended before it came
-        return self._lost if self._body.uncancel() <= self._cancelled_before else None
+        cancelled_by_others = self._body.uncancel() > self._cancelled_before
+        return None if cancelled_by_others or not _may_be_replaced(error, asyncio.CancelledError) else self._lost
 
     async def _keep_beating(self) -> None:
         while True:
@@ -101,11 +99,10 @@ class _TrioHeartbeat:
         trio: Any = sys.modules["trio"]
         trio.lowlevel.spawn_system_task(self._keep_beating)
 
-    async def stop(self) -> Exception | None:
+    def stop(self, error: BaseException | None) -> Exception | None:
         self._beating.cancel()
-        error = sys.exc_info()[1]
         absorbed = self._body.__exit__(None if error is None else type(error), error, None)
-        return self._lost if absorbed or error is None else None
+        return self._lost if absorbed or _may_be_replaced(error) else None
 
     async def _keep_beating(self) -> None:
         with self._beating:
@@ -117,3 +114,8 @@ class _TrioHeartbeat:
                     self._lost = error
                     self._body.cancel()
                     return
+
+
+def _may_be_replaced(error: BaseException | None, *cancellation: type[BaseException]) -> bool:
+    """Whether an error that left the body may give way to the beat's: KeyboardInterrupt and its kind may not."""
+    return error is None or isinstance(error, (Exception, *cancellation))

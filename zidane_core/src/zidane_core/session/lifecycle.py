@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zidane_core import codec
 from zidane_core.records import RunErrorDetail, RunStatus, SessionRun, SessionRunAgent, Status
 from zidane_core.run_owner import current_run_owner
 
@@ -61,8 +62,9 @@ class RunLifecycle(SessionFacts):
             RunInProgressError: another run holds the session.
             RunFencedError: this session's own run lost its claim.
         """
-        await self._link.send(lambda store, create, guard: store.update_run(self.id, run, create=create, guard=guard))
-        self._link.state.put_run(run)
+        kept = codec.copy_of(run)
+        await self._link.send(lambda store, create, guard: store.update_run(self.id, kept, create=create, guard=guard))
+        self._link.state.put_run(kept)
 
     async def update_status(self, status: Status) -> None:
         """Store the session's status; `running` records this process as the owner. Raises as `update_run`."""

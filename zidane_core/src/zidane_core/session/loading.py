@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.claims import demote_stale_running_status, has_stale_run
-from zidane_core.errors import RevisionConflictError, RunFencedError, RunInProgressError, SessionNotFoundError
-from zidane_core.memory.store import wall_clock_ms
+from zidane_core.clock import wall_clock_ms
+from zidane_core.errors import (
+    RevisionConflictError,
+    RunFencedError,
+    RunInProgressError,
+    SessionNotFoundError,
+    StoreError,
+)
 from zidane_core.messages import drop_invalid_tool_pairings
 from zidane_core.messages.events import OnPairingDrop
 from zidane_core.messages.lanes import lane_for_runs
@@ -42,8 +48,9 @@ async def create_session(
 ) -> Session:
     """A new session, in memory; its first write creates it in the store.
 
-    `data` restores one instead (a fork, an import): copied, with invalid tool blocks dropped and reported to
-    `on_pairing_drop`. `clock` gives epoch milliseconds, `new_id` ids.
+    `data` is what it begins with (a fork, an import): copied but for its revision, with invalid tool blocks dropped
+    and reported to `on_pairing_drop`, and with nothing running; `id` and the other options do not count then. The first
+    write, whichever it is, stores all of it. `clock` gives epoch milliseconds, `new_id` ids.
 
     Raises:
         InvalidIdError: `id` is no legal id.
@@ -53,8 +60,12 @@ async def create_session(
         session_id = await _new_session_id(store, new_id) if id is None else id
         data = _new_data(session_id, clock, agent_id=agent_id, project_root=project_root, metadata=metadata)
     check_id("the session id", data.id)
-    data = _healed(codec.copy_of(data), "keep", on_pairing_drop)
-    return Session(_link(data, store, clock, new_id))
+    data = _healed(demote_stale_running_status(codec.copy_of(data)), "keep", on_pairing_drop)
+    link = _link(replace(data, turns=[], runs=[], rev=None, creation_id=None), store, clock, new_id)
+    if data.turns or data.runs:
+        link.state.replace_turns(data.turns)
+        link.state.replace_runs(data.runs)
+    return Session(link)
 
 
 async def load_session(
@@ -70,9 +81,9 @@ async def load_session(
     """The stored session, or None.
 
     A run that died (its process is gone, or it has been silent for long) shows as aborted, and in
-    `Session.interrupted`; tool blocks that can never be valid are dropped and reported. Both are stored too, unless
-    `persist_heal=False` (for readers) or a live run holds the session. Interrupted tool calls stay open: whoever owns
-    the next run closes them.
+    `Session.interrupted`; tool blocks that can never be valid are dropped and reported. Both are stored too, as far as
+    the store lets them, unless `persist_heal=False` (for readers) or a live run holds the session. Interrupted tool
+    calls stay open: whoever owns the next run closes them.
 
     Raises:
         CorruptRecordError: a record of it cannot be read.
@@ -193,6 +204,8 @@ async def _store_demotion(store: SessionStore, read: SessionData, demoted: Sessi
         return await store.update_status(read.id, "idle", touch=False, guard=guard)
     except (RevisionConflictError, RunFencedError, RunInProgressError, SessionNotFoundError):
         return None
+    except StoreError:  # a store that cannot be written to can still be read
+        return Written(rev=read.rev or 0)
 
 
 async def _store_heal(store: SessionStore, healed: SessionData, reused_call_ids: ReusedCallIds) -> SessionData:
@@ -206,7 +219,10 @@ async def _store_heal(store: SessionStore, healed: SessionData, reused_call_ids:
         )
         return None if turns is history.turns else replace(history, turns=turns)
 
-    written = await store.mutate_history(healed.id, mutate)
+    try:
+        written = await store.mutate_history(healed.id, mutate)
+    except StoreError:  # as above
+        return healed
     if written is None or written.previous == healed.rev:
         return healed if written is None else replace(healed, rev=written.rev)
     return await store.load(healed.id) or healed

@@ -1,229 +1,86 @@
-"""A run of a session: claimed, recorded, renewed, and ended in the way the body ended."""
+"""The run that holds a session: claimed, renewed, and ended in the way its body ended."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from inspect import isawaitable
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
-from uuid import uuid4
+from typing import Self
 
-import msgspec
 from msgspec.structs import replace
 
-from zidane_core.blocks import ContentBlock
-from zidane_core.claims import claim_run, demoted_runs
-from zidane_core.errors import RunInProgressError, StoreUnavailableError, ZidaneError
-from zidane_core.records import (
-    RunStatus,
-    SessionHeader,
-    SessionMessage,
-    SessionRun,
-    SessionRunAgent,
-    SessionTurn,
-    Status,
-)
-from zidane_core.store import NO_GUARD, Guard, RunClaim, SessionStore
+from zidane_core.claims import STALE_AFTER_MS, claim_run, demoted_runs
+from zidane_core.errors import RunInProgressError, StoreUnavailableError
+from zidane_core.records import RunOwner, RunStatus, SessionHeader, SessionRun, Status
+from zidane_core.run_owner import Holding
+from zidane_core.store import Guard, RunClaim, SessionStore
 
 from .heartbeat import Heartbeat, heartbeat, undisturbed
-from .link import SessionLink
-from .prompts import prompt_text, prompt_turn
-from .run_records import RunStats, ended_run
-
-if TYPE_CHECKING:
-    from .session import Session
-
-Draft: TypeAlias = Callable[[], "Sequence[SessionTurn] | Awaitable[Sequence[SessionTurn]]"]
+from .run_scope import RunScope
 
 _STATUS_AFTER: dict[RunStatus, Status] = {"completed": "completed", "aborted": "idle", "error": "error"}
-
-
-class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run was asked for."""
-
-    prompt: str | Sequence[ContentBlock] | None
-    stale_after_ms: int
-    run_id: str | None = None
-    agent: SessionRunAgent | None = None
-    label: str | None = None
-    resumed_from_run_id: str | None = None
-    interrupted_calls: Literal["close", "keep"] = "close"
-    parent: SessionRun | None = None
-    parent_call_id: str | None = None
-
-
-class RunScope:
-    """What a run and its children have in common: a record, turns, and an end."""
-
-    def __init__(self, session: Session, link: SessionLink, request: RunRequest) -> None:
-        self._session, self._link, self._request = session, link, request
-        self._id = link.new_id() if request.run_id is None else request.run_id
-        self._draft: Draft | None = None
-        self._stats: RunStats | None = None
-
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def session(self) -> Session:
-        return self._session
-
-    @property
-    def record(self) -> SessionRun:
-        """The run's record as it stands."""
-        return self._link.state.run(self._id)
-
-    async def append(self, *turns: SessionTurn) -> None:
-        """Store turns under the run's claim; a turn without a run id gets this run's. Raises as `append_turns`."""
-        await self._session.append_turns([self._own(turn) for turn in turns])
-
-    def draft(self, make: Draft | None) -> None:
-        """Name what makes the turns of an output still coming in; they are stored if the run is cut short."""
-        self._draft = make
-
-    def report(self, stats: RunStats) -> None:
-        """Record these figures at the end, instead of what the turns report."""
-        self._stats = stats
-
-    def child(self, prompt: str | Sequence[ContentBlock] | None, *, call_id: str, label: str | None = None) -> ChildRun:
-        """A subagent's run, started by the tool call `call_id`; it shares the claim."""
-        request = RunRequest(
-            prompt=prompt,
-            stale_after_ms=self._request.stale_after_ms,
-            label=label,
-            parent=self.record,
-            parent_call_id=call_id,
-        )
-        return ChildRun(self._session, self._link, request)
-
-    async def to_messages(self, **options: Any) -> list[SessionMessage]:
-        """This run's conversation, ready to send; see `Session.to_messages`."""
-        return await self._session.to_messages(run_id=self._id, **options)
-
-    def _own(self, turn: SessionTurn) -> SessionTurn:
-        return turn if turn.run_id is not None else replace(turn, run_id=self._id)
-
-    async def _record_start(self) -> None:
-        """The run record and the user turn, in one write."""
-        session, request, parent = self._session, self._request, self._request.parent
-        now = self._link.clock()
-        run = SessionRun(
-            id=self._id,
-            status="running",
-            prompt=prompt_text(request.prompt),
-            started_at=now,
-            agent=request.agent,
-            label=request.label,
-            depth=0 if parent is None else (parent.depth or 0) + 1,
-            parent_run_id=None if parent is None else parent.id,
-            parent_call_id=request.parent_call_id,
-            resumed_from_run_id=request.resumed_from_run_id,
-        )
-        turns = []
-        if request.prompt is not None:
-            turns = [prompt_turn(request.prompt, await session.generate_turn_id(), now, self._id)]
-        await session.append_turns(turns, run=run)
-
-    async def _keep_draft(self) -> None:
-        if self._draft is not None:
-            made = self._draft()
-            await self.append(*(await made if isawaitable(made) else made))
-
-    async def _conclude(self, status: RunStatus, error: BaseException | None) -> None:
-        if status != "completed":
-            await self._keep_draft()
-        stats = self._session.totals(self._id) if self._stats is None else self._stats
-        message = _one_line(error) if status == "error" else None
-        run = ended_run(self.record, status, at=self._link.clock(), stats=stats, error=message)
-        await self._store_end(run, status)
-
-    async def _store_end(self, run: SessionRun, status: RunStatus) -> None:
-        await self._session.update_run(run)
-
-    async def _leave(self, error: BaseException | None) -> None:
-        """Store the end that the body came to; its own error stays the one that is raised."""
-        status: RunStatus = "completed" if error is None else "error" if isinstance(error, Exception) else "aborted"
-        try:
-            await undisturbed(self._conclude(status, error))
-        except ZidaneError as failed:
-            if error is None:
-                raise
-            error.add_note(f"the end of run {self._id!r} could not be stored: {failed}")
-
-
-class ChildRun(RunScope):
-    """A subagent's run inside another one."""
-
-    async def __aenter__(self) -> Self:
-        await self._record_start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._leave(error)
 
 
 class ActiveRun(RunScope):
     """The run that holds the session's claim. `async with session.run(prompt) as run:`."""
 
     _heartbeat: Heartbeat | None = None
-    _granted = False
+    _holding: Holding | None = None
+    _claim: RunClaim | None = None
 
     async def __aenter__(self) -> Self:
         try:
-            await self._claim()
+            await self._take_claim()
             await self._begin()
+            if self._claim is not None:
+                self._heartbeat = heartbeat(self._renew, _renewal_interval_s(self._request.stale_after_ms))
+                self._heartbeat.start()
         except BaseException as error:
-            if self._granted:
-                await self._leave_unstarted(error)
+            await self._leave_unstarted(error)
             raise
-        if self._granted:
-            self._heartbeat = heartbeat(self._renew, self._request.stale_after_ms / 3_000)
-            self._heartbeat.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            lost = None if self._heartbeat is None else await self._heartbeat.stop()
+            lost = None if self._heartbeat is None else self._heartbeat.stop(error)
             if lost is not None:
                 raise lost
             await self._leave(error)
         finally:
-            if self._granted:
-                self._link.fence = None
+            self._let_go()
 
     # -- beginning ----------------------------------------------------------------------------
 
-    async def _claim(self) -> None:
-        """Claim the session. Not to be disturbed: a claim that is granted must be known, to be given back."""
-        session, store = self._session, self._session.store
-        if store is None:
-            self._link.state.status = "running"
+    async def _take_claim(self) -> None:
+        session, state = self._session, self._link.state
+        if session.store is None:
+            if state.status == "running":
+                raise RunInProgressError(session.id)
+            state.status = "running"
             return
-        guard = Guard(op_id=uuid4().hex) if store.capabilities.operations else NO_GUARD
+        self._holding = Holding()
+        # Not to be disturbed: a claim that is granted must be known, to be given back.
+        refused = await undisturbed(self._link.send(partial(self._try_claim, self._holding.owner)))
+        if refused is not None and not refused.claimed:
+            raise RunInProgressError(session.id, holder=refused.holder, quiet_ms=refused.quiet_ms)
 
-        async def claim(store: SessionStore, create: SessionHeader | None, _: Guard) -> RunClaim:
-            stale_after_ms = self._request.stale_after_ms
-            answer = await claim_run(store, session.id, stale_after_ms=stale_after_ms, create=create, guard=guard)
-            if answer.claimed:
-                self._granted, self._link.fence = True, answer.epoch
-                self._link.state.status = "running"
-            return answer
-
-        answer = await undisturbed(self._link.send(claim))
-        if answer is not None and not answer.claimed:
-            raise RunInProgressError(session.id, holder=answer.holder, quiet_ms=answer.quiet_ms)
+    async def _try_claim(
+        self, owner: RunOwner, store: SessionStore, create: SessionHeader | None, guard: Guard
+    ) -> RunClaim:
+        stale_after_ms = self._request.stale_after_ms
+        answer = await claim_run(store, self._session.id, owner=owner, stale_after_ms=stale_after_ms, create=create)
+        if answer.claimed:
+            self._claim, self._epoch, self._link.fence = answer, answer.epoch, answer.epoch
+            self._link.state.status = "running"
+        return answer
 
     async def _begin(self) -> None:
         session = self._session
         state = self._link.state
-        if session.store is not None and state.complete_at != state.rev:
-            await session.refresh()  # others wrote since it was read
+        if session.store is not None and not state.is_complete:
+            await self._link.refresh(keeps_history=True)  # others wrote since it was read
         for run, demoted in zip(list(state.runs), demoted_runs(state.runs), strict=True):
             if run is not demoted:  # the claim shows that nobody holds it
                 await session.update_run(demoted)
@@ -232,21 +89,27 @@ class ActiveRun(RunScope):
         await self._record_start()
 
     async def _leave_unstarted(self, error: BaseException) -> None:
-        """Give the claim back when the run could not begin."""
+        """Give the claim back when the run could not begin: the status is what it was, unless its run had died."""
         try:
-            await undisturbed(self._session.update_status("idle"))
-        except ZidaneError as failed:
+            if self._claim is not None:
+                await undisturbed(self._session.update_status(_settled(self._claim.previous)))
+            elif self._session.store is None and not isinstance(error, RunInProgressError):
+                self._link.state.status = "idle"
+        except Exception as failed:  # noqa: BLE001 -- whatever a store raises, `error` is why
             error.add_note(f"the claim could not be given back: {failed}")
         finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._is_over = True
+        if self._claim is not None and self._link.fence == self._epoch:
             self._link.fence = None
+        if self._holding is not None:
+            self._holding.end()
 
     async def _renew(self) -> None:
-        session = self._session
-        store, fence = session.store, self._link.fence
-        if store is None or fence is None:
-            return
         with suppress(StoreUnavailableError):  # the next beat may get through; if none does, the fence tells
-            await store.renew_run(session.id, fence=fence)
+            await self._link.required_store().renew_run(self._session.id, fence=self._epoch or 0)
 
     # -- ending -------------------------------------------------------------------------------
 
@@ -258,13 +121,17 @@ class ActiveRun(RunScope):
             await session.update_run(run)
             await session.update_status(after)
             return
-        self._link.touch()
-        ended = state.snapshot(runs=[run], status=after)
-        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard))
+        self._link.touch()  # a save moves `updated_at` to what the snapshot says
+        ended = replace(state.snapshot(), runs=[run], status=after)
+        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard), touches=False)
         state.put_run(run)
         state.status = after
 
 
-def _one_line(error: BaseException | None) -> str:
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return " ".join(text.split())[:500]
+def _settled(status: Status) -> Status:
+    return "idle" if status == "running" else status
+
+
+def _renewal_interval_s(stale_after_ms: int) -> float:
+    """A third of the patience that others have, whatever this run's own is."""
+    return min(max(stale_after_ms, 30), STALE_AFTER_MS) / 3_000

@@ -7,6 +7,7 @@ from inspect import isawaitable
 from typing import TypeAlias, TypeVar
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.blocks import JsonValue
@@ -30,8 +31,8 @@ class Saving(SessionFacts):
 
     def __init__(self, link: SessionLink, *, interrupted: SessionRun | None = None) -> None:
         super().__init__(link, interrupted=interrupted)
-        self._meta_listeners: list[SessionMetaListener] = []
-        self._saved_listeners: list[SessionSavedListener] = []
+        self._meta_listeners: dict[object, SessionMetaListener] = {}
+        self._saved_listeners: dict[object, SessionSavedListener] = {}
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -43,7 +44,7 @@ class Saving(SessionFacts):
         Raises:
             InvalidContentError: JSON cannot hold the value.
         """
-        value = codec.check_value(value, f"$.metadata.{key}")
+        value = codec.check_value({key: value}, "$.metadata")[key]
         self._link.state.set_meta(key, value)
         self._changed_meta(key, value, touch=touch)
 
@@ -54,22 +55,21 @@ class Saving(SessionFacts):
 
     def set_agent_id(self, agent_id: str | None) -> None:
         """Give the session another agent profile, in memory."""
-        self._link.state.agent_id = agent_id
+        self._link.state.set_agent_id(agent_id)
 
     def set_turns(self, turns: Sequence[SessionTurn]) -> None:
         """Replace all turns in memory. The next `save` overwrites the stored ones, unless others added to them."""
-        self._link.state.put_turns([codec.copy_of(turn) for turn in turns])
-        self._link.state.turns_replaced = True
+        self._link.state.replace_turns([codec.copy_of(turn) for turn in turns])
 
     def set_runs(self, runs: Sequence[SessionRun]) -> None:
         """Replace all runs in memory, as `set_turns` does the turns."""
-        self._link.state.runs[:] = [codec.copy_of(run) for run in runs]
-        self._link.state.runs_replaced = True
+        self._link.state.replace_runs([codec.copy_of(run) for run in runs])
 
     def _changed_meta(self, key: str, value: JsonValue, *, touch: bool) -> None:
         if touch:
             self._link.touch()
-        for listener in list(self._meta_listeners):
+            self._link.state.unsaved.touched = True
+        for listener in list(self._meta_listeners.values()):
             listener(key, value)
 
     # -- listeners ----------------------------------------------------------------------------
@@ -87,65 +87,75 @@ class Saving(SessionFacts):
     async def save(self) -> None:
         """Store what was changed in memory.
 
-        That is the header and the changed metadata keys, neither turns nor runs: what others wrote meanwhile survives.
-        Only after `set_turns` or `set_runs`, and on a store without `meta`, the whole session is overwritten, on the
-        condition that nobody wrote since it was read.
+        That is the agent id and the changed metadata keys, neither turns nor runs nor the status: what others wrote
+        meanwhile survives. Only after `set_turns` or `set_runs`, and on a store without `meta`, the whole session is
+        overwritten, on the condition that nobody changed the replaced turns or runs since they were read. Raising
+        changes nothing: what was to be saved still is.
 
         Raises:
             StoreError: the session has no store.
-            RevisionConflictError: a whole overwrite, and the stored session has moved on: `refresh`, and edit again.
+            RevisionConflictError: others changed the history that is to be replaced: `refresh`, and edit again.
             SessionExistsError: a new session, whose id another one holds.
+            SessionNotFoundError: the session was deleted.
         """
         await self._save()
-        for listener in list(self._saved_listeners):
+        for listener in list(self._saved_listeners.values()):
             waited = listener()
             if isawaitable(waited):
                 await waited
 
     async def save_meta_keys(self, keys: Collection[str]) -> None:
         """Store just these metadata keys, never turns, even after `set_turns`. Raises as `save`."""
-        state, store = self._link.state, self._link.required_store()
-        if not state.is_stored or not store.capabilities.meta:
-            state.dirty_keys.update(keys)
+        state, wanted = self._link.state, set(keys)
+        if not state.is_stored or not self._link.required_store().capabilities.meta:
+            state.unsaved.keys |= wanted
             await self._save()
             return
-        patch = {key: state.metadata.get(key, UNSET) for key in keys}
-        await self._link.send(lambda store, _, guard: store.patch_meta(self.id, patch, guard=guard))
-        state.dirty_keys.difference_update(keys)
+
+        async def patch(store: SessionStore, create: SessionHeader | None, guard: Guard) -> Written:
+            state.unsaved.keys -= wanted
+            try:
+                values = {key: state.metadata.get(key, UNSET) for key in wanted}
+                return await store.patch_meta(self.id, values, guard=guard)
+            except BaseException:
+                state.unsaved.keys |= wanted
+                raise
+
+        await self._link.send(patch, touches=False)
 
     async def refresh(self) -> None:
-        """Take in what others stored, keeping what was changed here and is not saved yet.
+        """Take in what others stored, keeping unsaved metadata and agent id.
+
+        Turns and runs replaced here and not saved yet are given up for the stored ones, which may have to be edited in
+        another way by now.
 
         Raises:
             SessionNotFoundError: the session was deleted.
         """
-        await self._link.refresh()
+        await self._link.refresh(keeps_history=False)
 
     async def _save(self) -> None:
-        state, store = self._link.state, self._link.required_store()
-        keys = set(state.dirty_keys)
-        if state.turns_replaced or state.runs_replaced or not state.is_stored or not store.capabilities.meta:
-            await self._link.send(self._overwrite)
-            state.turns_replaced = state.runs_replaced = False
-        else:
-            changed = state.snapshot(runs=[])  # runs are stored as they change
-            await self._link.send(lambda store, _, guard: store.save_meta(changed, keys=keys, guard=guard))
-        state.dirty_keys -= keys
+        self._link.required_store()
+        await self._link.send(self._store_unsaved, touches=False)
 
-    async def _overwrite(self, store: SessionStore, create: SessionHeader | None, guard: Guard) -> Written:
+    async def _store_unsaved(self, store: SessionStore, create: SessionHeader | None, guard: Guard) -> Written:
         state = self._link.state
-        if create is None and store.capabilities.guards:
-            guard = self._link.guard(expected_rev=state.complete_at)
-        written = await store.save(state.snapshot(), create=create is not None, guard=guard)
-        state.complete_at = written.previous  # what is stored now is what is here
-        return written
+        if create is not None or state.unsaved.replaces_history or not store.capabilities.meta:
+            return await self._link.save_whole(store, create, guard)
+        unsaved = state.take_unsaved()
+        try:
+            changed = replace(state.changes(unsaved), runs=[])  # runs are stored as they change
+            return await store.save_meta(changed, keys=unsaved.keys, guard=guard)
+        except BaseException:
+            state.put_back(unsaved)
+            raise
 
 
-def _subscribe(listeners: list[L], listener: L) -> Callable[[], None]:
-    listeners.append(listener)
+def _subscribe(listeners: dict[object, L], listener: L) -> Callable[[], None]:
+    subscription = object()
+    listeners[subscription] = listener
 
     def unsubscribe() -> None:
-        if listener in listeners:
-            listeners.remove(listener)
+        listeners.pop(subscription, None)
 
     return unsubscribe

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Literal
+
+from msgspec import UNSET
 
 from zidane_core import codec
 from zidane_core.blocks import ContentBlock
@@ -26,7 +27,8 @@ from zidane_core.store import ArtifactFilter, Patch, normalize_artifact_input
 
 from .durations import to_ms
 from .lifecycle import RunLifecycle
-from .run import ActiveRun, RunRequest
+from .run import ActiveRun
+from .run_scope import RunRequest
 from .saving import Saving
 from .sending import SendRequest
 
@@ -54,16 +56,17 @@ class Session(RunLifecycle, Saving):
             RunFencedError: this session's own run lost its claim.
         """
         kept = [codec.copy_of(turn) for turn in turns]
+        kept_run = None if run is None else codec.copy_of(run)
+        patch = {key: value if value is UNSET else codec.check_value(value) for key, value in (metadata or {}).items()}
         await self._link.send(
             lambda store, create, guard: store.append_turns(
-                self.id, kept, create=create, run=run, metadata=metadata, guard=guard
+                self.id, kept, create=create, run=kept_run, metadata=patch or None, guard=guard
             )
         )
         self._link.state.add_turns(kept)
-        if run is not None:
-            self._link.state.put_run(run)
-        if metadata is not None:
-            self._link.state.patch_meta(metadata)
+        if kept_run is not None:
+            self._link.state.put_run(kept_run)
+        self._link.state.take_meta(patch)
 
     async def generate_turn_id(self) -> str:
         """A new turn id: the store's where it makes them, and no generator was given."""
@@ -76,12 +79,15 @@ class Session(RunLifecycle, Saving):
         real result would come second. The stored history is healed where it can be without losing what others add;
         a store that fails meanwhile leaves the heal in memory.
         """
-        healed = self._closed(SessionHistory(turns=list(self.turns), runs=list(self.runs)))
+        state = self._link.state
+        healed = self._closed(SessionHistory(turns=list(state.turns), runs=list(state.runs)))
         if healed is None:
             return False
-        with suppress(StoreError):  # best effort: the next run heals again
+        try:
             healed = await self._heal_stored(healed)
-        self._link.state.put_turns(healed.turns)
+        except StoreError:  # best effort: the next run reads what is stored, and heals that
+            state.distrust()
+        state.put_turns(healed.turns)
         return True
 
     async def to_messages(self, *, run_id: str | None = None, **options: Any) -> list[SessionMessage]:
@@ -103,7 +109,11 @@ class Session(RunLifecycle, Saving):
 
     async def _heal_stored(self, healed: SessionHistory) -> SessionHistory:
         """Heal what is stored, which may hold more than is known here; the history that it ends up as."""
-        if self.store is None or not self.store.capabilities.history or not self._link.state.is_stored:
+        state = self._link.state
+        if self.store is None or not state.is_stored or state.unsaved.replaces_history:
+            return healed  # the next save stores it, if any does
+        if not self.store.capabilities.history:
+            state.distrust()
             return healed
         result = healed
 
@@ -139,6 +149,7 @@ class Session(RunLifecycle, Saving):
         Raises:
             RunInProgressError: another run holds the session; it may be displaced once its process is dead, or it has
                 been silent for `stale_after_ms` (milliseconds, or text such as "30s").
+            UnsupportedError: the store has no claims.
             RunFencedError: another run took over meanwhile; the body is cancelled.
         """
         request = RunRequest(
@@ -198,8 +209,7 @@ class Session(RunLifecycle, Saving):
             created_at=now,
             updated_at=now,
         )
-        async with self._link.writing:
-            return await self.store.upsert_artifact(row, guard=self._link.guard())
+        return await self._link.send(lambda store, _, guard: store.upsert_artifact(row, guard=guard), touches=False)
 
     async def list_artifacts(
         self, *, kind: str | None = None, since: int | None = None, limit: int | None = None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
+
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.errors import TurnConflictError
 from zidane_core.records import SessionData, SessionHeader, SessionRun, SessionTurn, Status
-from zidane_core.store import Patch, Written
-from zidane_core.store.metadata import change_of_patch
+from zidane_core.store import Patch
+
+from .unsaved import Unsaved
 
 
 class SessionState:
@@ -18,20 +22,18 @@ class SessionState:
 
     def __init__(self, data: SessionData) -> None:
         self.id = data.id
-        self.created_at = data.created_at
-        self.project_root = data.project_root
-        self.creation_id = data.creation_id or uuid4().hex
         self.is_stored = data.rev is not None
-        self.extra = data.extra
-        self.dirty_keys: set[str] = set()
-        self.turns_replaced = False
-        self.runs_replaced = False
+        self.unsaved = Unsaved()
         self.turns: list[SessionTurn] = []
         self.runs: list[SessionRun] = []
         self.metadata: dict[str, Any] = {}
         self._take(data)
 
     def _take(self, data: SessionData) -> None:
+        self.creation_id = data.creation_id or uuid4().hex
+        self.created_at = data.created_at
+        self.project_root = data.project_root
+        self.extra = data.extra
         self.agent_id: str | None = data.agent_id
         self.status: Status = data.status
         self.updated_at = data.updated_at
@@ -41,7 +43,7 @@ class SessionState:
         self.runs[:] = data.runs
         self.rev = data.rev or 0
         self.complete_at = self.rev
-        """The revision up to which the turns here are all that is stored."""
+        """The revision up to which all that is stored is known here. 0: of no stored one."""
 
     # -- storing ------------------------------------------------------------------------------
 
@@ -59,6 +61,11 @@ class SessionState:
             extra=self.extra,
         )
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nobody is known to have stored anything that is not here."""
+        return self.complete_at == self.rev
+
     def acknowledge(self, *, rev: int, previous: int) -> None:
         """A write of ours is stored; unless others wrote in between, all that is stored is known here."""
         self.is_stored = True
@@ -66,31 +73,47 @@ class SessionState:
             self.complete_at = rev
         self.rev = max(self.rev, rev)
 
-    def written(self, written: Written | None) -> None:
-        if written is not None:
-            self.acknowledge(rev=written.rev, previous=written.previous)
+    def distrust(self) -> None:
+        """What is here is not made from what is stored: the next run reads that, and the next overwrite compares."""
+        self.complete_at = 0
 
     def refresh(self, data: SessionData) -> None:
         """Take in what is stored, but for what was changed here and not saved yet."""
-        unsaved = {key: self.metadata.get(key, _GONE) for key in self.dirty_keys}
-        turns, runs = list(self.turns), list(self.runs)
+        unsaved = self.unsaved
+        metadata, turns, runs, agent_id = dict(self.metadata), list(self.turns), list(self.runs), self.agent_id
+        updated_at = self.updated_at
         self._take(data)
-        for key, value in unsaved.items():
-            self._set(key, value)
-        if self.turns_replaced:
-            self.put_turns(turns)
-        if self.runs_replaced:
-            self.runs[:] = runs
         self.is_stored = True
+        if not unsaved.is_based_on(data):
+            self.distrust()
+        if unsaved.touched:
+            self.updated_at = max(self.updated_at, updated_at)
+        for key in unsaved.keys:
+            self._put_meta(key, metadata.get(key, UNSET))
+        if unsaved.agent_id:
+            self.agent_id = agent_id
+        if unsaved.turns is not None:
+            self.put_turns(turns)
+        if unsaved.runs is not None:
+            self.runs[:] = runs
 
-    def snapshot(self, *, runs: Sequence[SessionRun] | None = None, status: Status | None = None) -> SessionData:
+    def take_unsaved(self) -> Unsaved:
+        """The list of what is to be saved now; what changes from here on goes on another one."""
+        taken, self.unsaved = self.unsaved, Unsaved()
+        return taken
+
+    def put_back(self, unsaved: Unsaved) -> None:
+        """Saving it failed."""
+        self.unsaved = unsaved.joined_with(self.unsaved)
+
+    def snapshot(self) -> SessionData:
         return SessionData(
             id=self.id,
             created_at=self.created_at,
             updated_at=self.updated_at,
-            status=self.status if status is None else status,
+            status=self.status,
             turns=list(self.turns),
-            runs=list(self.runs if runs is None else runs),
+            runs=list(self.runs),
             metadata=dict(self.metadata),
             agent_id=self.agent_id,
             project_root=self.project_root,
@@ -99,7 +122,16 @@ class SessionState:
             extra=self.extra,
         )
 
-    # -- changes ------------------------------------------------------------------------------
+    def changes(self, unsaved: Unsaved) -> SessionData:
+        """The snapshot to save over what is stored.
+
+        A save is no transition, and in a snapshot `running` keeps whatever status is stored. Nor is it activity unless
+        something was touched: 0 keeps the stored `updated_at`, whatever this host's clock says.
+        """
+        updated_at = self.updated_at if unsaved.touched else 0
+        return replace(self.snapshot(), status="running", updated_at=updated_at)
+
+    # -- turns and runs -----------------------------------------------------------------------
 
     def add_turns(self, turns: Iterable[SessionTurn]) -> None:
         """Add turns at the end; one that is here already is skipped. Raises TurnConflictError."""
@@ -108,6 +140,7 @@ class SessionState:
             if twin is None:
                 self._turns_by_id[turn.id] = turn
                 self.turns.append(turn)
+                self.unsaved.was_added(turn)
             elif codec.digest(twin) != codec.digest(turn):
                 raise TurnConflictError(self.id, turn.id)
 
@@ -116,6 +149,12 @@ class SessionState:
         self.turns[:] = turns
         self._turns_by_id = {turn.id: turn for turn in self.turns}
 
+    def replace_turns(self, turns: Iterable[SessionTurn]) -> None:
+        """Make these the history, to be stored by the next save."""
+        if self.unsaved.turns is None:
+            self.unsaved.turns = list(self.turns)
+        self.put_turns(turns)
+
     def run(self, run_id: str) -> SessionRun:
         for run in self.runs:
             if run.id == run_id:
@@ -123,31 +162,45 @@ class SessionState:
         raise ValueError(f"session {self.id!r} has no run {run_id!r}: start_run comes first")
 
     def put_run(self, run: SessionRun) -> None:
-        for position, other in enumerate(self.runs):
-            if other.id == run.id:
-                self.runs[position] = run
-                return
-        self.runs.append(run)
+        put_run(self.runs, run)
+        if self.unsaved.runs is not None:
+            put_run(self.unsaved.runs, run)
+
+    def replace_runs(self, runs: Iterable[SessionRun]) -> None:
+        """Make these the runs, to be stored by the next save."""
+        if self.unsaved.runs is None:
+            self.unsaved.runs = list(self.runs)
+        self.runs[:] = runs
+
+    # -- the header ---------------------------------------------------------------------------
+
+    def set_agent_id(self, agent_id: str | None) -> None:
+        self.agent_id = agent_id
+        self.unsaved.agent_id = True
 
     def set_meta(self, key: str, value: Any) -> None:
-        self._set(key, value)
-        self.dirty_keys.add(key)
-
-    def patch_meta(self, patch: Patch) -> None:
-        """Take in metadata that was stored with a write."""
-        merged = change_of_patch(patch).apply(self.metadata)
-        self.metadata.clear()
-        self.metadata.update(merged)
+        self._put_meta(key, value)
+        self.unsaved.keys.add(key)
 
     def delete_meta(self, key: str) -> None:
-        self._set(key, _GONE)
-        self.dirty_keys.add(key)
+        self.set_meta(key, UNSET)
 
-    def _set(self, key: str, value: Any) -> None:
-        if value is _GONE:
+    def take_meta(self, patch: Patch) -> None:
+        """Take in metadata that was stored with a write."""
+        for key, value in patch.items():
+            self._put_meta(key, value)
+
+    def _put_meta(self, key: str, value: Any) -> None:
+        if value is UNSET:
             self.metadata.pop(key, None)
         else:
             self.metadata[key] = value
 
 
-_GONE: Any = object()
+def put_run(runs: list[SessionRun], run: SessionRun) -> None:
+    """Replace the run with its id, or add it."""
+    for position, other in enumerate(runs):
+        if other.id == run.id:
+            runs[position] = run
+            return
+    runs.append(run)

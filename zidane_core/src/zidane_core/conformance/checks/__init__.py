@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 
-from ..check import Check, Collector
+from zidane_core.conformance.check import Check, Collector
 
 MODULES = (
     "capabilities",
@@ -25,6 +25,12 @@ MODULES = (
     "listing",
     "history",
     "collections",
+    "cancellation",
+    "sharing",
+    "durability",
+    "model",
+    "faults",
+    "damage",
 )
 """In the order in which they are run."""
 

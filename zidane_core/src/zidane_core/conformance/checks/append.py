@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
 from zidane_core.errors import (
     ContentTooLargeError,
     InvalidContentError,
     SessionNotFoundError,
     TurnConflictError,
 )
-from zidane_core.store import TURN_MAX_BYTES, Written
-
-from .. import samples
-from ..check import Collector
-from ..expectations import equal, holds, raises
-from ..kit import Kit
-from ..samples import turn, turns
+from zidane_core.store import TURN_MAX_BYTES, Patch, Written
 
 check = Collector()
 
@@ -142,9 +142,7 @@ async def empty(kit: Kit) -> None:
 async def with_run_and_metadata(kit: Kit) -> None:
     """Turns, run and metadata of one append are written together, and refused together."""
     session_id = await kit.session(1, metadata={"kept": 1, "gone": 2})
-    import msgspec
-
-    patch = {"new": 3, "gone": msgspec.UNSET, "null": None}
+    patch: Patch = {"new": 3, "gone": msgspec.UNSET, "null": None}
     await kit.store.append_turns(session_id, [turn(1)], run=samples.run("r1"), metadata=patch)
     found = await kit.loaded(session_id)
     equal([found.turns, found.runs], [turns(0, 2), [samples.run("r1")]], "the turns and runs")

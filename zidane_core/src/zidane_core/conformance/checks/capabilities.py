@@ -3,47 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-
+from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.calls import READS, SCHEDULE_WRITES, WRITES, Ask, Subject, prepare
+from zidane_core.conformance.check import CAPABILITIES, Collector
+from zidane_core.conformance.expectations import BrokenRuleError, equal, holds, outcome, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.recording import unrecorded
 from zidane_core.errors import CapacityError, UnsupportedError
 from zidane_core.store import Capabilities, Guard, Health, SessionStore
-
-from .. import samples
-from ..calls import READS, SCHEDULE_WRITES, WRITES, Ask, Subject, prepare
-from ..check import CAPABILITIES, Collector
-from ..expectations import BrokenRuleError, equal, holds, outcome, raises
-from ..kit import Kit
-from ..recording import unrecorded
 
 check = Collector()
 
 
-def calls_needing(capability: str, subject: Subject, store: SessionStore) -> dict[str, Callable[[], Awaitable[object]]]:
+Calls: TypeAlias = "dict[str, Callable[[], Awaitable[object]]]"
+
+
+def calls_needing(capability: str, subject: Subject, store: SessionStore) -> Calls:
     """Calls that a store without the capability has to refuse, by name."""
     if capability == "guards":
-        return {
-            field: lambda field=field: store.append_turns(  # type: ignore[misc]
-                subject.session_id, [samples.turn(9)], guard=Guard(**{field: 1})
-            )
-            for field in ("fence", "expected_rev")
-        }
+        fence, rev = Ask(subject, Guard(fence=1)), Ask(subject, Guard(expected_rev=1))
+        return {"fence": partial(WRITES[0].act, store, fence), "expected_rev": partial(WRITES[0].act, store, rev)}
     if capability == "operations":
-        ask = Ask(subject, Guard(op_id="kit-op"))
-        return {"op_id": lambda: WRITES[0].act(store, ask)}
+        return {"op_id": partial(WRITES[0].act, store, Ask(subject, Guard(op_id="kit-op")))}
     if capability == "scopes":
-        return {"in_scope": lambda: _in_scope(store)}
-    writes = {write.method: write.act for write in WRITES + SCHEDULE_WRITES if write.capability == capability}
-    calls: dict[str, Callable[[], Awaitable[object]]] = {
-        name: lambda act=act: act(store, Ask(subject))  # type: ignore[misc]
-        for name, act in writes.items()
+        return {"in_scope": partial(_in_scope, store)}
+    calls: Calls = {
+        write.method: partial(write.act, store, Ask(subject))
+        for write in WRITES + SCHEDULE_WRITES
+        if write.capability == capability
     }
-    for name, (needed, call) in READS.items():
+    for name, (needed, read) in READS.items():
         if needed == capability:
-            calls[name] = lambda call=call: call(store, subject.session_id)  # type: ignore[misc]
+            calls[name] = partial(read, store, subject.session_id)
     if capability == "claims":
-        calls["renew_run"] = lambda: store.renew_run(subject.session_id, fence=1)
+        calls["renew_run"] = partial(store.renew_run, subject.session_id, fence=1)
     return calls
 
 
@@ -69,8 +67,8 @@ def _add_check_of(capability: str) -> None:
     async def fn(kit: Kit) -> None:
         await keeps_its_word(kit, capability)
 
-    fn.__doc__ = f"""The methods of `{capability}` work where it is declared; where it is not, each raises UnsupportedError
-    before doing anything."""
+    fn.__doc__ = f"""The methods of `{capability}` work where it is declared; where it is not, each raises
+    UnsupportedError before doing anything."""
     check(f"capability.{capability.replace('_', '-')}")(fn)
 
 

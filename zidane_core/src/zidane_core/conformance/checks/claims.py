@@ -7,16 +7,15 @@ import time
 
 from msgspec.structs import replace
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.calls import Ask, prepare, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import owner, run, turn, turns
 from zidane_core.errors import RunFencedError, RunInProgressError, SessionNotFoundError
 from zidane_core.records import SessionHistory, Status
 from zidane_core.store import Guard, RunClaim
-
-from .. import samples
-from ..calls import Ask, prepare, writes_of
-from ..check import Collector
-from ..expectations import equal, holds, raises
-from ..kit import Kit
-from ..samples import owner, run, turn, turns
 
 check = Collector("claims")
 
@@ -53,9 +52,7 @@ async def refused_while_held(kit: Kit) -> None:
     before = replace(await kit.loaded(session_id), quiet_ms=None)
     for displaces in (None, 0, first.epoch - 1, first.epoch + 1):
         claim = await kit.store.claim_run(session_id, owner=owner("two"), displaces=displaces)
-        wanted = RunClaim(
-            claimed=False, epoch=first.epoch, rev=first.rev, previous="running", holder=owner("one")
-        )
+        wanted = RunClaim(claimed=False, epoch=first.epoch, rev=first.rev, previous="running", holder=owner("one"))
         equal(refused(claim), wanted, f"the answer to a claim that displaces {displaces}")
     equal(replace(await kit.loaded(session_id), quiet_ms=None), before, "the session after the refusals")
 
@@ -187,7 +184,7 @@ async def renewed(kit: Kit) -> None:
 
 @check("claim.quiet-clock")
 async def quiet_clock(kit: Kit) -> None:
-    """`quiet_ms` is the time since the claim, its renewal or its fenced writes; others' writes do not make it active."""
+    """`quiet_ms` is the time since the claim, its renewal or its fenced writes; others' writes do not shorten it."""
     session_id = await kit.session(1)
     since = time.monotonic()
     claim = await kit.store.claim_run(session_id, owner=owner("one"))
@@ -216,7 +213,7 @@ async def _is_quiet(kit: Kit, session_id: str, since: float, acknowledged: float
 
 @check("claim.one-winner", layer="tasks")
 async def one_winner(kit: Kit) -> None:
-    """Of concurrent claims exactly one is granted, on a new session and on a known one; the others learn whose it is."""
+    """Of concurrent claims exactly one is granted, on a new session and a known one; the others learn whose it is."""
     for round_ in range(kit.count(20, least=4)):
         session_id = kit.session_id()
         create = kit.header()

@@ -5,11 +5,17 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timezone
-from typing import Any
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any, cast
 
 from msgspec.structs import replace
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import BrokenRuleError, equal, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
 from zidane_core.errors import InvalidContentError
 from zidane_core.records import (
     RunErrorDetail,
@@ -22,12 +28,6 @@ from zidane_core.records import (
     SessionRunRetry,
     StoredRunOptions,
 )
-
-from .. import samples
-from ..check import Collector
-from ..expectations import BrokenRuleError, equal, raises
-from ..kit import Kit
-from ..samples import turn, turns
 
 check = Collector()
 
@@ -53,9 +53,10 @@ def same(found: object, expected: object, what: str) -> None:
 
 def _told(value: Any) -> Any:
     if isinstance(value, dict):
-        return ["dict", *((key, _told(item)) for key, item in value.items())]
+        return ["dict", *((key, _told(item)) for key, item in cast("dict[str, Any]", value).items())]
     if isinstance(value, list):
-        return ["list", *(_told(item) for item in value)]
+        items: list[Any] = value
+        return ["list", *map(_told, items)]
     if isinstance(value, float):
         return ("float", value, math.copysign(1, value))
     return (type(value).__name__, value)
@@ -139,9 +140,7 @@ async def every_field(kit: Kit) -> None:
         started_at=1,
         ended_at=2,
         error="e",
-        error_detail=RunErrorDetail(
-            message="m", code="c", status_code=500, provider="p", retryable=False, reset_at=7
-        ),
+        error_detail=RunErrorDetail(message="m", code="c", status_code=500, provider="p", retryable=False, reset_at=7),
         agent=SessionRunAgent(id="a", label="l"),
         depth=0,
         label="l",
@@ -193,7 +192,7 @@ UNSTORABLE: dict[str, Any] = {
     "a tuple": (1, 2),
     "a set": {1},
     "bytes": b"x",
-    "a date": datetime(2024, 1, 1, tzinfo=timezone.utc),
+    "a date": datetime(2024, 1, 1, tzinfo=UTC),
     "NaN": math.nan,
     "infinity": -math.inf,
     "a subclass of str": _Text("x"),
@@ -271,7 +270,7 @@ async def what_was_handed_in(kit: Kit) -> None:
     metadata: dict[str, Any] = {"inner": inner}
     await kit.store.append_turns(session_id, batch, create=kit.header(metadata=metadata))
     await kit.store.append_turns(session_id, [], run=samples.run("r0", total_usage=usage), metadata={"p": inner})
-    before = await kit.loaded(session_id)
+    before = deepcopy(await kit.loaded(session_id))
     equal(before.metadata["p"], {"list": [1]}, "the metadata before the change")
     inner["list"].append(2)
     block["name"] = "changed"
@@ -286,7 +285,7 @@ async def what_was_read(kit: Kit) -> None:
     """Changing what a read gave changes nothing that is stored, and no later answer."""
     session_id = await kit.session(2, metadata={"inner": {"list": [1]}})
     await kit.store.update_run(session_id, samples.run("r0", total_usage={"input": 1}))
-    before = await kit.loaded(session_id)
+    before = deepcopy(await kit.loaded(session_id))
     spoilt: Any = await kit.loaded(session_id)
     spoilt.metadata["inner"]["list"].append(2)
     spoilt.turns[0].content[0]["text"] = "changed"
@@ -301,6 +300,9 @@ async def what_was_read(kit: Kit) -> None:
         row.first_user_turn.content[0]["text"] = "changed"
         page: Any = await kit.store.list_meta()
         next(each for each in page.items if each.id == session_id).metadata["x"] = 1
+        again = await kit.row(session_id)
+        told = (again.metadata, again.first_user_turn)
+        equal(told, (before.metadata, before.turns[0]), "the meta row after that")
     equal(await kit.store.load(session_id), before, "the session after the reader changed its copies")
     equal(await kit.store.get_turns(session_id), before.turns, "the history after that")
 

@@ -7,6 +7,12 @@ from collections.abc import Awaitable
 
 from msgspec.structs import replace as changed
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.calls import Ask, Subject, Write, prepare, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, outcome, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
 from zidane_core.errors import (
     InvalidContentError,
     RevisionConflictError,
@@ -14,15 +20,8 @@ from zidane_core.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
-from zidane_core.records import SessionData
+from zidane_core.records import SessionData, SessionHeader
 from zidane_core.store import Guard
-
-from .. import samples
-from ..calls import Ask, Subject, Write, prepare, writes_of
-from ..check import Collector
-from ..expectations import equal, holds, outcome, raises
-from ..kit import Kit
-from ..samples import turn, turns
 
 check = Collector()
 
@@ -72,7 +71,7 @@ async def with_any_first_write(kit: Kit) -> None:
         await kit.store.delete(session_id)
 
 
-async def _create_by(kit: Kit, write: Write, session_id: str, create: samples.SessionHeader) -> None:
+async def _create_by(kit: Kit, write: Write, session_id: str, create: SessionHeader) -> None:
     if write.method != "save":
         await write.act(kit.store, Ask(Subject(session_id), create=create))
         return
@@ -143,7 +142,7 @@ async def concurrent_others(kit: Kit) -> None:
         answers = await asyncio.gather(*(outcome(call) for call in tries))
         winners = [at for at, answer in enumerate(answers) if not isinstance(answer, Exception)]
         losers = [type(answer) for answer in answers if isinstance(answer, Exception)]
-        equal(losers, [SessionExistsError] * 7, "what the others got")
+        equal(losers, [SessionExistsError for _ in range(7)], "what the others got")
         found = await kit.loaded(session_id)
         wanted = (f"{winners[0]}", [turn(0, f"from {winners[0]}")])
         equal((found.agent_id, found.turns), wanted, "the winner's session")
@@ -180,7 +179,8 @@ async def removes_all(kit: Kit) -> None:
 async def _is_empty(kit: Kit, session_id: str, before: SessionData) -> None:
     found = await kit.loaded(session_id)
     emptied = (found.turns, found.runs, found.metadata, found.status, found.run_owner, found.epoch)
-    equal(emptied, ([], [], {}, "idle", None, None), "the session that was made again")
+    nothing: list[object] = []
+    equal(emptied, (nothing, nothing, {}, "idle", None, None), "the session that was made again")
     holds((found.rev or 0) > (before.rev or 0), "its revision", expected=f"more than {before.rev}", found=found.rev)
     if kit.declares("meta"):
         row = await kit.row(session_id)

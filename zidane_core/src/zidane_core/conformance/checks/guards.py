@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec.structs import replace
+
+from zidane_core.conformance.calls import Ask, Subject, prepare, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, outcome, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
 from zidane_core.errors import RevisionConflictError, RunFencedError, TurnConflictError
 from zidane_core.store import Guard, Written
-
-from ..calls import Ask, Subject, prepare, writes_of
-from ..check import Collector
-from ..expectations import equal, holds, outcome, raises
-from ..kit import Kit
-from ..samples import turn, turns
 
 check = Collector("guards")
 
@@ -19,19 +20,12 @@ check = Collector("guards")
 async def _state(kit: Kit, subject: Subject) -> list[object]:
     """All that a session's writes can change."""
     with kit.unseen():
-        state: list[object] = [await kit.loaded(subject.session_id)]
+        state: list[object] = [replace(await kit.loaded(subject.session_id), quiet_ms=None)]
         if kit.declares("artifacts"):
             state.append([r for r in await kit.store.list_artifacts() if r.session_id == subject.session_id])
         if kit.declares("send_requests"):
             state += [await kit.store.find_send_request(subject.session_id, each) for each in ("q0", "q1")]
-        state[0] = _without_quiet(state[0])
         return state
-
-
-def _without_quiet(data: object) -> object:
-    from msgspec.structs import replace
-
-    return replace(data, quiet_ms=None)  # type: ignore[type-var]
 
 
 @check("guard.expected-rev-everywhere")

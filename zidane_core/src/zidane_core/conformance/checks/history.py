@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from zidane_core.conformance.calls import prepare
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import run, turn, turns
 from zidane_core.errors import SessionNotFoundError, TurnConflictError, TurnNotFoundError
 from zidane_core.records import SessionHistory
 from zidane_core.store import SessionStore
-
-from ..calls import prepare
-from ..check import Collector
-from ..expectations import equal, holds, raises
-from ..kit import Kit
-from ..samples import run, turn, turns
 
 check = Collector("history")
 
@@ -44,7 +44,12 @@ async def unchanged(kit: Kit) -> None:
     """None from `mutate`, or the same turns and runs, changes nothing, and the answer is None."""
     subject = await prepare(kit)
     before = await kit.loaded(subject.session_id)
-    for mutate in (lambda _: None, lambda now: now, lambda now: SessionHistory(turns=list(now.turns), runs=now.runs)):
+    mutations: list[Callable[[SessionHistory], SessionHistory | None]] = [
+        lambda _: None,
+        lambda now: now,
+        lambda now: SessionHistory(turns=list(now.turns), runs=now.runs),
+    ]
+    for mutate in mutations:
         equal(await kit.store.mutate_history(subject.session_id, mutate), None, "the answer")
         equal(await kit.store.load(subject.session_id), before, "the session")
 
@@ -126,6 +131,7 @@ async def _edit_amid_appends(kit: Kit, editing: SessionStore, appending: Session
     async def append() -> None:
         for at in range(4, total):
             await appending.append_turns(session_id, [turn(at)])
+            await asyncio.sleep(0)
 
     async def edit() -> None:
         for at in range(10):

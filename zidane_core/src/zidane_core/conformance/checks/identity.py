@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
-from zidane_core.errors import InvalidIdError
+from zidane_core.conformance import samples
+from zidane_core.conformance.calls import READS, SCHEDULE_WRITES, WRITES, Ask, Subject
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
+from zidane_core.errors import InvalidContentError, InvalidIdError, StoreClosedError
 from zidane_core.store import Guard, SessionFilter, SessionStore
-
-from .. import samples
-from ..calls import READS, SCHEDULE_WRITES, WRITES, Ask, Subject
-from ..check import Collector
-from ..expectations import equal, holds, raises
-from ..kit import Kit
-from ..samples import turn, turns
 
 check = Collector()
 
@@ -39,7 +39,7 @@ SHAPES = (
     "{}_",
     "%{}",
     "{}'",
-    "{}\"",
+    '{}"',
     "{}`",
     "{};--",
     "{}\\",
@@ -180,13 +180,13 @@ def _calls_on(kit: Kit, session_id: Any) -> dict[str, Callable[[], Awaitable[obj
     ask = Ask(Subject(session_id, session_id))
     for write in WRITES + SCHEDULE_WRITES:
         if write.capability == "core" or kit.declares(write.capability):
-            calls[write.method] = lambda act=write.act: act(kit.store, ask)  # type: ignore[misc]
+            calls[write.method] = partial(write.act, kit.store, ask)
     for name in ("load", "get_turns", "get_meta", "find_send_request"):
         capability, read = READS[name]
         if capability == "core" or kit.declares(capability):
-            calls[name] = lambda read=read: read(kit.store, session_id)  # type: ignore[misc]
+            calls[name] = partial(read, kit.store, session_id)
     if kit.declares("claims"):
-        calls["renew_run"] = lambda: kit.store.renew_run(session_id, fence=1)
+        calls["renew_run"] = partial(kit.store.renew_run, session_id, fence=1)
     return calls
 
 
@@ -194,8 +194,6 @@ def _calls_on(kit: Kit, session_id: Any) -> dict[str, Callable[[], Awaitable[obj
 async def labels(kit: Kit) -> None:
     """An agent id or project root with NUL or a lone surrogate is refused, since listings filter by them; others are
     kept as they are."""
-    from zidane_core.errors import InvalidContentError
-
     for bad in ("a\0b", "\ud83d"):
         for fields in ({"agent_id": bad}, {"project_root": bad}):
             session_id = kit.session_id()
@@ -266,8 +264,6 @@ async def scope_collections_apart(kit: Kit) -> None:
 @check("scope.handles", capability="scopes")
 async def scope_handles(kit: Kit) -> None:
     """A scoped handle closes alone; "" is the scope without a name; what is no id is no scope."""
-    from zidane_core.errors import StoreClosedError
-
     session_id = await kit.session(1)
     inner = kit.store.in_scope(kit.unique())
     equal(await inner.load(session_id), None, "the session in another scope")

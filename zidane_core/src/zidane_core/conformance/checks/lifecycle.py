@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+from zidane_core.conformance.calls import Ask, Subject, prepare, reads_of, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, outcome, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn, turns
+from zidane_core.conformance.surroundings import Surroundings
 from zidane_core.errors import StoreClosedError
-
-from ..calls import Ask, Subject, prepare, reads_of, writes_of
-from ..check import Collector
-from ..expectations import equal, outcome, raises
-from ..kit import Kit
-from ..samples import turn, turns
+from zidane_core.store import SessionStore
 
 check = Collector()
 
@@ -60,16 +61,15 @@ async def amid_calls(kit: Kit) -> None:
 @check("close.leaves-nothing")
 async def leaves_nothing(kit: Kit) -> None:
     """Opening, using and closing many times leaves no task, thread, file or connection behind."""
-    from ..surroundings import Surroundings
-
     session_id = await kit.session(1)
+    await kit.store.aclose()
     before = Surroundings()
     for at in range(kit.count(100, least=10)):
         async with kit.target.open() as store:
             await store.load(session_id)
             if at % 3 == 0:
                 await outcome(store.append_turns(session_id, [turn(0, "conflict")]))
-    left = await asyncio.to_thread(before.left_behind)
+    left = await before.left_behind_soon()
     equal(left, [], "what is left after closing")
 
 
@@ -93,8 +93,6 @@ async def failing_body(kit: Kit) -> None:
         async with kit.target.open() as store:
             opened.append(store)
             raise ZeroDivisionError("from the body")
-
-    from zidane_core.store import SessionStore
 
     opened: list[SessionStore] = []
     await raises(ZeroDivisionError, body(), "an error in the body of `async with`")

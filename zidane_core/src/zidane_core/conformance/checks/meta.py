@@ -7,12 +7,12 @@ import asyncio
 import msgspec
 from msgspec.structs import replace
 
-from .. import samples
-from ..calls import prepare
-from ..check import Collector
-from ..expectations import equal
-from ..kit import Kit
-from ..samples import run, turn, turns
+from zidane_core.conformance import samples
+from zidane_core.conformance.calls import prepare
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import run, turn, turns
 
 check = Collector("meta")
 

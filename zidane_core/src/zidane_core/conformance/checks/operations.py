@@ -6,16 +6,15 @@ import asyncio
 
 from msgspec.structs import replace
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.calls import Ask, Subject, Write, prepare, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, outcome, raises
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn
 from zidane_core.errors import OperationConflictError, TurnConflictError
 from zidane_core.records import SessionHistory
 from zidane_core.store import OPERATION_HISTORY, Guard
-
-from .. import samples
-from ..calls import Ask, Subject, Write, prepare, writes_of
-from ..check import Collector
-from ..expectations import equal, outcome, raises
-from ..kit import Kit
-from ..samples import turn
 
 check = Collector("operations")
 
@@ -126,9 +125,7 @@ async def kept_long_enough(kit: Kit) -> None:
     session_id = await kit.session()
     guards = [_op(kit) for _ in range(OPERATION_HISTORY)]
     with kit.unseen():
-        answers = [
-            await kit.store.append_turns(session_id, [turn(at)], guard=guard) for at, guard in enumerate(guards)
-        ]
+        answers = [await kit.store.append_turns(session_id, [turn(at)], guard=guard) for at, guard in enumerate(guards)]
     for at in (0, 1, OPERATION_HISTORY // 2, OPERATION_HISTORY - 1):
         again = await kit.store.append_turns(session_id, [turn(at)], guard=guards[at])
         equal(again, answers[at], f"the answer to operation {at} of {OPERATION_HISTORY}, repeated")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from zidane_core.conformance import samples
+from zidane_core.conformance.calls import Ask, prepare, writes_of
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal, holds
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import turn
 from zidane_core.records import SessionData
-
-from .. import samples
-from ..calls import Ask, prepare, writes_of
-from ..check import Collector
-from ..expectations import equal, holds
-from ..kit import Kit
-from ..samples import turn
 
 check = Collector()
 

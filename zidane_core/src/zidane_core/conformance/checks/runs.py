@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .. import samples
-from ..check import Collector
-from ..expectations import equal
-from ..kit import Kit
-from ..samples import run
+from zidane_core.conformance import samples
+from zidane_core.conformance.check import Collector
+from zidane_core.conformance.expectations import equal
+from zidane_core.conformance.kit import Kit
+from zidane_core.conformance.samples import run
 
 check = Collector()
 

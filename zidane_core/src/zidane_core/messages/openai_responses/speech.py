@@ -56,16 +56,20 @@ class Speech:
         raw = block.get("raw")
         if block.get("provider") != PROVIDER or not is_mapping(raw):
             self._out.drop("foreign-block", block)
-        elif self._may_stand(raw):
-            self._add(dict(raw))
-        else:
+        elif not self._may_stand(raw):
             self._out.drop("unpaired-block", block)
+        elif _is_answer(raw):
+            self._reasoning = []  # reasoning leads to a call or a message, never to an answer
+            self._items.append(dict(raw))
+        else:
+            self._add(dict(raw))
 
     def _may_stand(self, raw: Mapping[str, Any]) -> bool:
-        link = responses_link(raw)
-        if raw.get("type") == "tool_search_output" and link is None:  # the server's own: behind its search or nowhere
+        if _is_answer(raw):
+            return True
+        if raw.get("type") == "tool_search_output":  # the server's own: behind its search or nowhere
             return bool(self._items) and not self._reasoning and self._items[-1].get("type") == "tool_search_call"
-        return not self._unbound or (link is not None and link[0] == "answer")
+        return not self._unbound
 
     def _think(self, block: Block) -> None:
         if not (self._out.may_think(block, PROVIDER) and block.get("itemId")):
@@ -128,3 +132,8 @@ class Speech:
         self._reasoning = []
         kept = {key: value for key, value in meta.items() if key in _EASY_KEYS}
         self._items.append({"role": "assistant", "content": text, **kept})
+
+
+def _is_answer(raw: Mapping[str, Any]) -> bool:
+    link = responses_link(raw)
+    return link is not None and link[0] == "answer"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from zidane_core.messages._opaque import Link, Pairs, responses_link, unanswered
-from zidane_core.messages._plain import Json
+from zidane_core.messages._plain import Json, is_mapping
 from zidane_core.records import SessionMessage, SessionTurn
 
 from .reading import PROVIDER
@@ -41,7 +41,6 @@ def without_lone_answers(items: list[Json]) -> list[Json]:
 def _linked(messages: Sequence[SessionMessage | SessionTurn]) -> Iterator[tuple[Place, Link]]:
     for index, message in enumerate(messages):
         for position, block in enumerate(message.content):
-            if block["type"] == "opaque" and block["provider"] == PROVIDER and isinstance(block["raw"], Mapping):
-                link = responses_link(cast("Mapping[str, Any]", block["raw"]))
-                if link is not None:
-                    yield (index, position), link
+            raw: object = block.get("raw")
+            if block.get("provider") == PROVIDER and is_mapping(raw) and (link := responses_link(raw)) is not None:
+                yield (index, position), link
