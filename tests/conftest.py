@@ -6,9 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import zidane_core
 from zidane_core import SessionHeader, SessionTurn, text
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)  # the same examples at every run, no timing
+settings.load_profile("repeatable")
 
 assert zidane_core.__file__ is not None, "zidane_core is a bare folder on the path, not the installed package"
 

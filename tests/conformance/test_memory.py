@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from tests.conformance import targets
 from zidane_core.conformance import StoreConformance
-from zidane_core.memory import MemoryStore
 
 
 class TestPrivateMemory(StoreConformance):
-    """Every handle has data of its own."""
+    """Every handle has data of its own. It can be damaged, and its backend told to fail."""
 
-    target = MemoryStore
+    target = targets.memory
 
 
 class TestNamedMemory(StoreConformance):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
-
+from tests.conformance import targets
 from zidane_core.conformance import StoreConformance
-
-FOLDER = tempfile.TemporaryDirectory(prefix="zidane-conformance-")
 
 
 class TestFull(StoreConformance):
-    """Acknowledged survives a power cut."""
+    """Acknowledged survives a power cut. It can be damaged."""
 
-    target = f"sqlite:///{FOLDER.name}/full.db"
+    target = targets.sqlite
 
 
 class TestNormal(StoreConformance):
     """Acknowledged survives the death of the process."""
 
-    target = f"sqlite:///{FOLDER.name}/normal.db?synchronous=normal"
+    target = f"sqlite:///{targets.FOLDER.name}/normal.db?synchronous=normal"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 import anyio.lowlevel
 from msgspec.structs import replace
@@ -45,8 +46,14 @@ class DictBackend:
 class DictStore(CasStore):
     """Every primitive lets other tasks run, also between the entries of one range."""
 
-    def __init__(self, backend: DictBackend, clock: Callable[[], int] = lambda: 1_000) -> None:
-        super().__init__("dict", cas_capabilities(durable="no", shared="instance"))
+    def __init__(
+        self,
+        backend: DictBackend,
+        clock: Callable[[], int] = lambda: 1_000,
+        *,
+        shared: Literal["instance", "process"] = "instance",
+    ) -> None:
+        super().__init__("dict", cas_capabilities(durable="no", shared=shared))
         self._backend, self._clock = backend, clock
 
     async def get(self, group: str, keys: Sequence[str]) -> Mapping[str, bytes]:

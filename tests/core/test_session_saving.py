@@ -16,6 +16,7 @@ from zidane_core import (
     StoreUnavailableError,
     create_session,
     load_session,
+    open_session,
 )
 from zidane_core.memory import MemoryStore
 from zidane_core.session import Session
@@ -109,6 +110,32 @@ async def test_replacing_turns_conflicts_with_an_append_of_others(
     await session.save()
     assert await stored_ids(store) == ["t2", "t3"]
     assert (await loaded(store)).metadata["title"] == "kept"
+
+
+async def test_an_edit_that_others_overtook_is_not_saved_by_a_run_in_between(
+    store: MemoryStore, session: Session, turn: Turn
+) -> None:
+    """Entering a run reads what is stored, but the edit was made from what was read before."""
+    session.set_turns([turn("t2")])
+    await (await loaded(store)).append_turns([turn("theirs")])
+    async with session.run() as run:
+        await run.append(turn("mine"))
+    for _ in range(2):
+        with pytest.raises(RevisionConflictError):
+            await session.save()
+    assert await stored_ids(store) == ["t1", "t2", "theirs", "mine"]
+
+
+async def test_turns_replaced_before_joining_anothers_session_do_not_overwrite_it(
+    store: MemoryStore, turn: Turn
+) -> None:
+    first, second = await open_session(store, "s"), await open_session(store, "s")
+    await first.append_turns([turn("t1")])
+    second.set_turns([turn("t2")])
+    with pytest.raises(RevisionConflictError):
+        await second.save()
+    await second.refresh()
+    assert [each.id for each in second.turns] == await stored_ids(store) == ["t1"]
 
 
 async def test_replacing_runs_conflicts_with_a_run_of_others(store: MemoryStore, session: Session) -> None:
@@ -278,81 +305,6 @@ async def test_a_new_session_that_was_given_turns_stores_them_first(store: Memor
     fresh.set_turns([turn("t1")])
     await fresh.append_turns([turn("t2")])
     assert [each.id for each in await store.get_turns("fresh")] == ["t1", "t2"]
-
-
-# -- recency and listeners ----------------------------------------------------------------------
-
-
-async def test_a_rename_is_no_activity(turn: Turn) -> None:
-    """`touch=False` leaves `updated_at` alone, here and in the store, through any number of saves."""
-    now = 1_000
-    async with MemoryStore(clock=lambda: now) as store:
-        session = await create_session(store, id="s", clock=lambda: now)
-        await session.append_turns([turn("t1")])
-        for now in (2_000, 3_000):  # noqa: B007 -- the clocks read it
-            session.set_meta("title", str(now), touch=False)
-            session.delete_meta("gone", touch=False)
-            await session.save()
-            await session.save_meta_keys(["title"])
-            await session.add_artifact({"kind": "file", "uri": "u", "label": "l"})
-            row = await store.get_meta("s")
-            assert row is not None
-            assert (session.updated_at, row.updated_at) == (1_000, 1_000)
-        session.set_meta("plan", "done")
-        await session.save()
-        row = await store.get_meta("s")
-        assert row is not None
-        assert (session.updated_at, row.updated_at) == (3_000, 3_000)
-
-
-async def test_listeners_of_metadata_are_called_in_order_until_they_unsubscribe(session: Session) -> None:
-    heard: list[tuple[str, str, Any]] = []
-    first = session.on_meta(lambda key, value: heard.append(("first", key, value)))
-    session.on_meta(lambda key, value: heard.append(("second", key, value)))
-    session.set_meta("a", [1])
-    first()
-    first()
-    session.delete_meta("a")
-    assert heard == [("first", "a", [1]), ("second", "a", [1]), ("second", "a", None)]
-
-
-async def test_unsubscribing_twice_leaves_a_second_subscription_alone(session: Session) -> None:
-    heard: list[str] = []
-
-    def listener(key: str, value: Any) -> None:
-        heard.append(key)
-
-    first = session.on_meta(listener)
-    session.on_meta(listener)
-    first()
-    first()
-    session.set_meta("a", 1)
-    assert heard == ["a"]
-
-
-async def test_saving_awaits_its_listeners_and_passes_on_their_error(store: MemoryStore, session: Session) -> None:
-    """One after another; those behind the one that fails are not called. What was saved is saved."""
-    heard: list[str] = []
-
-    async def slow() -> None:
-        await asyncio.sleep(0)
-        heard.append("slow")
-
-    def failing() -> None:
-        raise LookupError("listener")
-
-    session.on_saved(slow)
-    session.on_saved(lambda: heard.append("quick"))
-    unsubscribe = session.on_saved(failing)
-    session.on_saved(lambda: heard.append("never"))
-    session.set_meta("a", 5)
-    with pytest.raises(LookupError, match="listener"):
-        await session.save()
-    assert heard == ["slow", "quick"]
-    assert (await loaded(store)).metadata["a"] == 5
-    unsubscribe()
-    await session.save()
-    assert heard == ["slow", "quick", "slow", "quick", "never"]
 
 
 async def test_a_save_of_metadata_reads_nothing(store: MemoryStore, session: Session) -> None:

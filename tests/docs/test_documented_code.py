@@ -20,9 +20,7 @@ _GIVEN = {"README.md": "_given_readme.py"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_python_blocks_of_a_page_run_in_order(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader who copies a page's blocks one after another gets no error."""
     blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
     if not blocks:

@@ -18,7 +18,7 @@ CORE = Path(zidane_core.__file__).parent
 STORES = {package.__name__: package for package in (zidane_store_sqlite, zidane_store_redis, zidane_store_remote)}
 
 LAYERS = (
-    {"errors", "blocks", "clock"},
+    {"errors", "blocks", "clock", "extension_points"},
     {"records", "_json_check"},
     {"codec", "run_owner", "messages"},
     {"store"},
@@ -32,6 +32,7 @@ LAYERS = (
 
 PUBLIC = {
     "zidane_core",
+    "zidane_core.blocks",
     "zidane_core.cas",
     "zidane_core.clock",
     "zidane_core.codec",
@@ -115,7 +116,7 @@ def test_no_module_of_the_core_imports_from_a_later_layer() -> None:
 
 
 def test_the_message_formats_import_blocks_and_records_only() -> None:
-    allowed = {"errors", "blocks", "records", "messages"}
+    allowed = {"errors", "blocks", "records", "extension_points", "messages"}
     assert not [entry for entry in core_imports() if entry[1] == "messages" and entry[2] not in allowed]
 
 

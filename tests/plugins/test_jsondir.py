@@ -142,8 +142,9 @@ async def test_a_full_disk_and_a_missing_folder_are_typed_errors_that_change_not
                 await store.append_turns("s", [turn("t1")])
         assert await ids_of(store) == ["t0"]
         (tmp_path / "sessions").rename(tmp_path / "away")
-        with pytest.raises(StoreUnavailableError):
-            await store.append_turns("s", [turn("t1")], create=header())
+        for call in (store.append_turns("s", [turn("t1")], create=header()), store.load("s"), store.list_ids()):
+            with pytest.raises(StoreUnavailableError):
+                await call
         (tmp_path / "away").rename(tmp_path / "sessions")
         assert (await store.append_turns("s", [turn("t1")])).added == 1
         with pytest.raises(TurnConflictError):

@@ -64,5 +64,18 @@ def test_the_installed_store_is_opened_by_its_url(python: Path, tmp_path: Path) 
 def test_the_installed_store_passes_the_kit(python: Path, tmp_path: Path) -> None:
     """Its own tests, which are the kit's pytest face, in an environment without any plugin of ours."""
     tests = shutil.copytree(PROJECT / "tests", tmp_path / "tests")
-    out = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "TestJsonDir", tests, cwd=tmp_path)
+    out = run(
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "--tb=short",
+        "--durations=8",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "TestJsonDir",
+        tests,
+        cwd=tmp_path,
+    )
     assert " passed" in out

@@ -50,3 +50,27 @@ def test_plugins_can_be_switched_off_and_are_then_not_even_imported(tmp_path: Pa
     add(tmp_path, "plug-a", "raise RuntimeError('boom')")
     answer = ask(tmp_path, ZIDANE_PLUGINS="none")
     assert (answer.stdout.strip(), answer.stderr) == ("[]", "")
+
+
+def test_a_plugin_adds_a_provider_that_messages_can_be_written_for(tmp_path: Path) -> None:
+    add(
+        tmp_path,
+        "plug-provider",
+        "from zidane_core import hookimpl\n"
+        "from zidane_core.messages import ProviderTraits\n"
+        "@hookimpl\n"
+        "def zidane_message_formats(): return [ProviderTraits(name='example', call_id_max=9)]\n",
+    )
+    asked = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from zidane_core.messages import provider_traits as t; print(t('example').call_id_max)",
+        ],
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert asked.stdout.strip() == "9"

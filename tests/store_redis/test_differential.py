@@ -156,7 +156,11 @@ class Calls:
         return "patch_meta", (self.session_id(), self.patch()), {"guard": self.guard()}
 
     def call_update_run(self) -> Any:
-        return "update_run", (self.session_id(), self.run()), {"create": self.sometimes(self.header()), "guard": self.guard()}
+        return (
+            "update_run",
+            (self.session_id(), self.run()),
+            {"create": self.sometimes(self.header()), "guard": self.guard()},
+        )
 
     def call_update_status(self) -> Any:
         keywords = {
@@ -206,7 +210,11 @@ class Calls:
 
     def call_send(self) -> Any:
         arguments = (self.session_id(), f"q{self.random.randrange(3)}", self.pick(["f1", "f2"]))
-        keywords = {"owner": self.sometimes(self.owner()), "create": self.sometimes(self.header()), "guard": self.guard()}
+        keywords = {
+            "owner": self.sometimes(self.owner()),
+            "create": self.sometimes(self.header()),
+            "guard": self.guard(),
+        }
         return "claim_send_request", arguments, keywords
 
     def call_settle(self) -> Any:
@@ -227,7 +235,9 @@ class Calls:
         return "upsert_artifact", (artifact,), {"guard": self.guard()}
 
     def call_list_artifacts(self) -> Any:
-        where = ArtifactFilter(session_id=self.sometimes(self.session_id()), kind=self.sometimes("file"), limit=self.sometimes(2))
+        where = ArtifactFilter(
+            session_id=self.sometimes(self.session_id()), kind=self.sometimes("file"), limit=self.sometimes(2)
+        )
         return "list_artifacts", (where,), {}
 
     def call_delete_artifact(self) -> Any:

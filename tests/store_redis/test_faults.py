@@ -67,9 +67,7 @@ async def test_a_lost_reply_at_every_nth_call_loses_and_doubles_nothing(
             assert [each.id for each in stored] == [f"t{number}" for number in range(2 * every)]
 
 
-async def test_every_kind_of_write_gets_its_first_answer_after_a_lost_reply(
-    valkey: RunningServer, prefix: str
-) -> None:
+async def test_every_kind_of_write_gets_its_first_answer_after_a_lost_reply(valkey: RunningServer, prefix: str) -> None:
     """Claims, truncations, deletions, send requests and schedules that were executed are not executed again."""
     async with proxied(valkey.port) as proxy, opened(proxy.url, prefix) as store:
         proxy.plan = lambda call: "drop" if call % 2 == 0 else "none"
@@ -337,5 +335,3 @@ def _info(server: RunningServer, section: str = "replication") -> bytes:
         answer = client.execute_command("INFO", section)
     assert isinstance(answer, bytes)
     return answer
-
-

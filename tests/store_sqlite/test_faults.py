@@ -203,7 +203,10 @@ DAMAGE = {
 async def test_damage_is_named_and_stays_where_it_is(
     path: Path, store: SqliteStore, statement: str, where: str
 ) -> None:
-    """The error names session and place; other sessions can be read; a repair tool gets the rest with a report."""
+    """The error names session and place; other sessions can be read; a repair tool gets the rest with a report.
+
+    And a damaged session can be removed.
+    """
     await filled(store)
     await store.append_turns("other", [turn("t1")], create=header(), run=run("mine"))
     _damage(path, statement)
@@ -215,6 +218,9 @@ async def test_damage_is_named_and_stays_where_it_is(
         rest = await store.load("s", damaged="skip")
         assert rest is not None
         assert [each.where for each in rest.damage or ()] == [where]
+    assert await store.delete("s")
+    assert await store.load("s") is None
+    assert [each.id for each in await store.get_turns("other")] == ["t1"]
 
 
 async def test_a_damaged_page_is_a_damaged_store(path: Path) -> None:

@@ -180,7 +180,9 @@ class TestTheFileSystem:
         """A local disk below a network mount is local, and a name that only begins alike is another one."""
         mounts = tmp_path / "mountinfo"
         mounts.write_text(
-            "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:5 / /srv rw - nfs x rw\n3 2 8:2 / /srv/my\\040disk\u0436 rw - xfs y rw\n",
+            "1 0 8:1 / / rw - ext4 /dev/a rw\n"
+            "2 1 0:5 / /srv rw - nfs x rw\n"
+            "3 2 8:2 / /srv/my\\040disk\u0436 rw - xfs y rw\n",
             encoding="utf-8",
         )
         monkeypatch.setattr(_filesystem, "_MOUNTS", mounts)

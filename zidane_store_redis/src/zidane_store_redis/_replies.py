@@ -27,10 +27,10 @@ from zidane_core.records import RunOwner, SendRequestRecord
 from zidane_core.store import Head, Written
 
 FIELDS = (
-    b"creation", b"created", b"updated", b"status", b"rev", b"agent", b"root", b"place", b"owner", b"epoch", b"active",
-    b"turns", b"users", b"first", b"runs", b"artifacts", b"artifacts_at", b"expires",
+    b"creation", b"created", b"updated", b"status", b"rev", b"agent", b"root", b"owner", b"epoch", b"active", b"turns",
+    b"users", b"first", b"runs", b"artifacts", b"artifacts_at", b"expires", b"place",
 )  # fmt: skip
-"""What a head's checksum covers, as in `lua/_session.lua`."""
+"""What a head's checksum covers, in the order of `checksum` in `lua/_session.lua`."""
 
 
 class StaleError(Exception):
@@ -176,5 +176,5 @@ def metadata_of(session_id: str, flat: Any) -> tuple[dict[str, Any], dict[str, A
 
 
 def _checksum(fields: dict[bytes, bytes]) -> bytes:
-    parts = [b"%d:%b" % (len(fields[name]), fields[name]) if name in fields else b"-" for name in FIELDS]
-    return sha1(b"".join(parts), usedforsecurity=False).hexdigest()[:16].encode()
+    joined = b"\0".join(fields.get(name, b"\1") for name in FIELDS)
+    return sha1(joined, usedforsecurity=False).hexdigest()[:16].encode()

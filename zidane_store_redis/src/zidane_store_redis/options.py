@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from redis.asyncio import Redis, RedisCluster
@@ -48,8 +48,8 @@ class RedisOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     allow_eviction: bool = False
     """Open although the server may evict sessions when its memory is full."""
-    client: Redis | RedisCluster | None = None
-    """A client to use in place of one made from the URL. It is not closed, and may retry as it likes."""
+    client: Any = None
+    """A `redis.asyncio` `Redis` or `RedisCluster` in place of one made from the URL. It is not closed, and may retry."""
 
     def __post_init__(self) -> None:
         if not _PREFIX.fullmatch(self.prefix):
@@ -58,5 +58,7 @@ class RedisOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("shards is a number from 1 to 16384")
         if self.wait_replicas < 0 or self.pool_size < 1:
             raise ValueError("wait_replicas is at least 0, pool_size at least 1")
+        if self.client is not None and not isinstance(self.client, (Redis, RedisCluster)):
+            raise ValueError("the client is a redis.asyncio Redis or RedisCluster")
         if self.ttl is not None and self.ttl < 0.001:
             raise ValueError("a ttl is at least a millisecond")

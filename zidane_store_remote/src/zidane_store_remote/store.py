@@ -30,8 +30,8 @@ from zidane_core.store import (
     SessionFilter,
     SnapshotRequest,
     Written,
+    check_count,
 )
-from zidane_core.store.checks import check_count
 
 from ._calls import given
 from ._client.answers import history_reader

@@ -18,36 +18,33 @@ RESTART_AFTER_ROWS = 1000
 TRUNCATE_FROM_BYTES = 16 * 1024 * 1024
 """A log of this size is cut. A smaller one is kept and written over, which costs a disk less than growing a file."""
 
-_LOOK_EVERY = 16
-"""Commits between two looks at the size."""
+_LOOK_AFTER_ROWS = 32
+"""Rows between two looks at the size, and so between two attempts."""
 
 _PATIENCE_MS = 100
-"""How long a checkpoint waits for readers. One that they outlast is repeated after later commits."""
+"""How long a checkpoint waits for readers. One that they outlast is tried again as many rows later."""
 
 
 class Checkpoints:
-    """Called by the writer after each commit."""
+    """Called by the writer after each commit, when its callers have been answered."""
 
     def __init__(self, path: str, busy_timeout: float) -> None:
         self._log = f"{path}-wal"
         self._busy_timeout_ms = round(busy_timeout * 1000)
-        self._commits = self._rows = 0
+        self._rows = 0
 
     def after_commit(self, raw: sqlite3.Connection) -> None:
-        self._commits += 1
-        if self._commits % _LOOK_EVERY:
-            return
-        if self._size() >= TRUNCATE_FROM_BYTES:
+        rows = raw.total_changes - self._rows
+        if rows >= _LOOK_AFTER_ROWS and self._size() >= TRUNCATE_FROM_BYTES:
             self._checkpoint(raw, "TRUNCATE")
-        elif raw.total_changes - self._rows >= RESTART_AFTER_ROWS:
+        elif rows >= RESTART_AFTER_ROWS:
             self._checkpoint(raw, "RESTART")
 
     def _checkpoint(self, raw: sqlite3.Connection, mode: str) -> None:
+        self._rows = raw.total_changes
         try:
             raw.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
-            busy, *_ = raw.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-            if not busy:
-                self._rows = raw.total_changes
+            raw.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
         except sqlite3.Error:
             pass  # what was committed is safe in the log, and the next write meets the same trouble and says so
         finally:

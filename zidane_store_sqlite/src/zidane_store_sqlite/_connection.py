@@ -20,7 +20,7 @@ import sqlite3
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import aiosqlite
 
@@ -52,18 +52,23 @@ class Reply(Generic[T]):
             self.send(value)
 
     def send(self, value: T) -> None:
-        self._call(lambda future: future.set_result(value))
+        self._tell(value, None)
 
     def fail(self, error: BaseException) -> None:
-        self._call(lambda future: future.set_exception(error))
+        self._tell(None, error)
 
-    def _call(self, settle: Callable[[asyncio.Future[T]], None]) -> None:
-        def deliver() -> None:
-            if not self._future.done():
-                settle(self._future)
-
+    def _tell(self, value: T | None, error: BaseException | None) -> None:
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            self._loop.call_soon_threadsafe(deliver)
+            self._loop.call_soon_threadsafe(_settle, self._future, value, error)
+
+
+def _settle(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
+    if future.done():  # its caller was cancelled
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)
 
 
 class Connection:

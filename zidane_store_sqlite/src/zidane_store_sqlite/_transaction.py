@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from typing import Any
 
 from msgspec import UNSET
@@ -16,9 +15,6 @@ from zidane_core.store import Head, SessionFilter
 
 _NOBODY = 0
 """A number that no session has: the counter's first value is 1."""
-
-_LOOK_UPS = 16
-"""Turns asked for at once: enough for a usual batch, and few enough that the prepared statements stay few."""
 
 
 class Counter:
@@ -120,9 +116,11 @@ class SqliteTransaction:
 
     def get_digests(self, session_id: str, turn_ids: Sequence[str]) -> dict[str, str]:
         number, found = self._number(session_id), dict[str, str]()
-        for at in range(0, len(turn_ids), _LOOK_UPS):
-            some = turn_ids[at : at + _LOOK_UPS]
-            found.update(self._execute(_digest_query(len(some)), (number, *some)).fetchall())
+        for turn_id in turn_ids:  # one by one: for a list of ids SQLite builds a table, or reads the whole history
+            query = "SELECT digest FROM turns WHERE session = ? AND id = ?"
+            row = self._execute(query, (number, turn_id)).fetchone()
+            if row is not None:
+                found[turn_id] = row[0]
         return found
 
     def find_turn(self, session_id: str, turn_id: str) -> int | None:
@@ -155,8 +153,8 @@ class SqliteTransaction:
         ).fetchall()
 
     def get_all_items(self, kind: str) -> list[tuple[str, bytes]]:
-        return self._execute(
-            "SELECT id, stored FROM sessions JOIN items ON owner = number AND kind = ? WHERE scope = ?"
+        return self._execute(  # CROSS and +: from the sessions to their items, by an index whose column has no type
+            "SELECT id, stored FROM sessions CROSS JOIN items ON owner = +number AND kind = ? WHERE scope = ?"
             " ORDER BY number, place",
             (kind, self._scope),
         ).fetchall()
@@ -224,11 +222,6 @@ def _conditions(where: SessionFilter) -> tuple[str, tuple[str | int | None, ...]
         if value is not UNSET
     ]
     return "".join(f" AND {column} IS ?" for column, _ in wanted), tuple(value for _, value in wanted)
-
-
-@cache
-def _digest_query(count: int) -> str:
-    return f"SELECT id, digest FROM turns WHERE session = ? AND id IN ({', '.join('?' * count)})"  # noqa: S608 -- own text
 
 
 def _limit(limit: int | None) -> int:

@@ -31,7 +31,8 @@ def zidane_store_options() -> type[SqliteOptions]:
 @hookimpl
 def zidane_store_capabilities(url: StoreURL) -> Capabilities:
     asked = url.query.get("synchronous", "full")
-    return capabilities_of(url.file_path, "normal" if asked == "normal" else "full")
+    path = url.file_path if url.path else "any.db"  # a listing asks about `sqlite://`
+    return capabilities_of(path, "normal" if asked == "normal" else "full")
 
 
 @hookimpl

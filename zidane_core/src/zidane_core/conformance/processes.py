@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 from .expectations import BrokenRuleError
@@ -130,7 +131,7 @@ async def run_workers(kit: Kit, job: str, arguments: list[dict[str, Any]]) -> li
 
 
 async def _spawn() -> asyncio.subprocess.Process:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])}
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
         sys.executable,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -44,6 +43,11 @@ class Transcript:
         ]
         return [*([f"… {left_out} calls before"] if left_out else []), *told]
 
+    def clear(self) -> None:
+        """Forget the calls so far."""
+        self._lines.clear()
+        self._count = 0
+
     def note(self, call: object, answer: object) -> None:
         if self.is_open:
             self._count += 1
@@ -69,8 +73,12 @@ class RecordingStore:
         self._store, self._name, self._transcript = store, name, transcript
 
     def __getattr__(self, attribute: str) -> Any:
-        value = getattr(self._store, attribute)
-        if not inspect.ismethod(value) or attribute == "in_scope":
+        try:
+            value = getattr(self._store, attribute)
+        except AttributeError as error:
+            self._transcript.note_error(f"{self._name}.{attribute}", error)
+            raise
+        if not callable(value):
             return value
         return self._noting(attribute, cast("Callable[..., Awaitable[object]]", value))
 

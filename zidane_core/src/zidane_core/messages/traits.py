@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
+from functools import cache
 
 import msgspec
+
+from zidane_core.extension_points import provider_sources
 
 MEDIA = frozenset({"image", "document"})
 
@@ -64,6 +67,8 @@ def provider_traits(provider: str | ProviderTraits) -> ProviderTraits:
     """
     if isinstance(provider, ProviderTraits):
         return provider
+    if provider not in _TRAITS:
+        _ask_sources()
     try:
         return _TRAITS[provider]
     except KeyError:
@@ -84,7 +89,16 @@ def register_provider(traits: ProviderTraits) -> None:
 
 
 def known_providers() -> list[str]:
+    """The names of all providers, plugins' included."""
+    _ask_sources()
     return sorted(_TRAITS)
+
+
+@cache
+def _ask_sources() -> None:
+    for source in provider_sources:
+        for traits in source():
+            register_provider(traits)
 
 
 def takes_system(traits: ProviderTraits, model: str | None) -> bool:

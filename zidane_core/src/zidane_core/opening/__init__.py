@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+from zidane_core.extension_points import provider_sources
 
 from .installed import InstalledStore, installed_stores
 from .opening import Opening, open_store
@@ -36,6 +39,17 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_LATER[name], __name__), name)
+
+
+def _providers_of_plugins() -> Iterable[Any]:
+    from itertools import chain
+
+    from .extras import ask_plugins
+
+    return chain.from_iterable(ask_plugins("zidane_message_formats"))
+
+
+provider_sources.append(_providers_of_plugins)
 
 
 def __dir__() -> list[str]:

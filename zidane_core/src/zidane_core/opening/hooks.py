@@ -61,7 +61,7 @@ class ExtraHooks(Protocol):
     @staticmethod
     @hookspec
     def zidane_message_formats() -> Iterable[Any]:
-        """Message formats of further providers."""
+        """`ProviderTraits` of further providers, for `provider=` in the message functions."""
         ...
 
     @staticmethod

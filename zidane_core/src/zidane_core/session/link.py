@@ -9,7 +9,7 @@ from uuid import uuid4
 import anyio
 
 from zidane_core.errors import RevisionConflictError, SessionExistsError, SessionNotFoundError, StoreError
-from zidane_core.records import SessionHeader, Status
+from zidane_core.records import SessionHeader
 from zidane_core.store import NO_GUARD, Guard, RunClaim, SessionStore, Written
 
 from .state import SessionState
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 Call: TypeAlias = "Callable[[SessionStore, SessionHeader | None, Guard], Awaitable[A]]"
 """One write: to a store, with the creation until one was acknowledged, under the fence that the session held."""
-
-KEPT_STATUS: Status = "running"
-"""For snapshots: a save is no transition, and in a snapshot `running` keeps whatever status is stored."""
 
 _OVERWRITE_TRIES = 5
 
@@ -96,6 +93,7 @@ class SessionLink:
                 stored = await self._load(store)
                 if not self.state.unsaved.may_overwrite(stored, self.state.snapshot()):
                     raise
+                self.state.unsaved.rebase(stored)
                 self.state.refresh(stored)
         return await self._overwrite(store, create, guard)
 
@@ -130,8 +128,8 @@ class SessionLink:
         state = self.state
         if store.capabilities.guards:
             guard = Guard(fence=guard.fence, expected_rev=state.complete_at)
-        snapshot = state.snapshot(status=KEPT_STATUS if create is None else None)
         unsaved = state.take_unsaved()
+        snapshot = state.changes(unsaved) if create is None else state.snapshot()
         try:
             written = await store.save(snapshot, create=create is not None, guard=guard)
         except BaseException:

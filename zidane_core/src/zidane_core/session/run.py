@@ -7,8 +7,10 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import replace
+
 from zidane_core.claims import STALE_AFTER_MS, claim_run, demoted_runs
-from zidane_core.errors import RunInProgressError, StoreUnavailableError, ZidaneError
+from zidane_core.errors import RunInProgressError, StoreUnavailableError
 from zidane_core.records import RunOwner, RunStatus, SessionHeader, SessionRun, Status
 from zidane_core.run_owner import Holding
 from zidane_core.store import Guard, RunClaim, SessionStore
@@ -93,7 +95,7 @@ class ActiveRun(RunScope):
                 await undisturbed(self._session.update_status(_settled(self._claim.previous)))
             elif self._session.store is None and not isinstance(error, RunInProgressError):
                 self._link.state.status = "idle"
-        except ZidaneError as failed:
+        except Exception as failed:  # noqa: BLE001 -- whatever a store raises, `error` is why
             error.add_note(f"the claim could not be given back: {failed}")
         finally:
             self._let_go()
@@ -120,8 +122,8 @@ class ActiveRun(RunScope):
             await session.update_status(after)
             return
         self._link.touch()  # a save moves `updated_at` to what the snapshot says
-        ended = state.snapshot(runs=[run], status=after)
-        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard))
+        ended = replace(state.snapshot(), runs=[run], status=after)
+        await self._link.send(lambda store, _, guard: store.save_meta(ended, keys=(), guard=guard), touches=False)
         state.put_run(run)
         state.status = after
 

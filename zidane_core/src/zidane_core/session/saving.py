@@ -7,6 +7,7 @@ from inspect import isawaitable
 from typing import TypeAlias, TypeVar
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.blocks import JsonValue
@@ -14,7 +15,7 @@ from zidane_core.records import SessionHeader, SessionRun, SessionTurn
 from zidane_core.store import Guard, SessionStore, Written
 
 from .facts import SessionFacts
-from .link import KEPT_STATUS, SessionLink
+from .link import SessionLink
 
 SessionMetaListener: TypeAlias = Callable[[str, JsonValue], None]
 """Called with the key and the value that `set_meta` just wrote; None for a deletion."""
@@ -67,6 +68,7 @@ class Saving(SessionFacts):
     def _changed_meta(self, key: str, value: JsonValue, *, touch: bool) -> None:
         if touch:
             self._link.touch()
+            self._link.state.unsaved.touched = True
         for listener in list(self._meta_listeners.values()):
             listener(key, value)
 
@@ -142,7 +144,7 @@ class Saving(SessionFacts):
             return await self._link.save_whole(store, create, guard)
         unsaved = state.take_unsaved()
         try:
-            changed = state.snapshot(runs=[], status=KEPT_STATUS)  # runs are stored as they change
+            changed = replace(state.changes(unsaved), runs=[])  # runs are stored as they change
             return await store.save_meta(changed, keys=unsaved.keys, guard=guard)
         except BaseException:
             state.put_back(unsaved)

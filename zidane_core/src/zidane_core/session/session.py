@@ -149,6 +149,7 @@ class Session(RunLifecycle, Saving):
         Raises:
             RunInProgressError: another run holds the session; it may be displaced once its process is dead, or it has
                 been silent for `stale_after_ms` (milliseconds, or text such as "30s").
+            UnsupportedError: the store has no claims.
             RunFencedError: another run took over meanwhile; the body is cancelled.
         """
         request = RunRequest(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.errors import TurnConflictError
@@ -73,15 +74,20 @@ class SessionState:
         self.rev = max(self.rev, rev)
 
     def distrust(self) -> None:
-        """What is here is not what is stored; the next run reads it anew."""
+        """What is here is not made from what is stored: the next run reads that, and the next overwrite compares."""
         self.complete_at = 0
 
     def refresh(self, data: SessionData) -> None:
         """Take in what is stored, but for what was changed here and not saved yet."""
         unsaved = self.unsaved
         metadata, turns, runs, agent_id = dict(self.metadata), list(self.turns), list(self.runs), self.agent_id
+        updated_at = self.updated_at
         self._take(data)
         self.is_stored = True
+        if not unsaved.is_based_on(data):
+            self.distrust()
+        if unsaved.touched:
+            self.updated_at = max(self.updated_at, updated_at)
         for key in unsaved.keys:
             self._put_meta(key, metadata.get(key, UNSET))
         if unsaved.agent_id:
@@ -100,14 +106,14 @@ class SessionState:
         """Saving it failed."""
         self.unsaved = unsaved.joined_with(self.unsaved)
 
-    def snapshot(self, *, runs: Sequence[SessionRun] | None = None, status: Status | None = None) -> SessionData:
+    def snapshot(self) -> SessionData:
         return SessionData(
             id=self.id,
             created_at=self.created_at,
             updated_at=self.updated_at,
-            status=self.status if status is None else status,
+            status=self.status,
             turns=list(self.turns),
-            runs=list(self.runs if runs is None else runs),
+            runs=list(self.runs),
             metadata=dict(self.metadata),
             agent_id=self.agent_id,
             project_root=self.project_root,
@@ -115,6 +121,15 @@ class SessionState:
             rev=self.rev if self.is_stored else None,
             extra=self.extra,
         )
+
+    def changes(self, unsaved: Unsaved) -> SessionData:
+        """The snapshot to save over what is stored.
+
+        A save is no transition, and in a snapshot `running` keeps whatever status is stored. Nor is it activity unless
+        something was touched: 0 keeps the stored `updated_at`, whatever this host's clock says.
+        """
+        updated_at = self.updated_at if unsaved.touched else 0
+        return replace(self.snapshot(), status="running", updated_at=updated_at)
 
     # -- turns and runs -----------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from .artifacts import (
     sort_artifacts,
 )
 from .base import BaseStore
+from .checks import check_count, check_id, check_label
 from .collections import FIRE_HISTORY, SEND_REQUEST_HISTORY, may_fire
 from .filters import matches_session_filter
 from .foundation import TURN_MAX_BYTES
@@ -78,6 +79,9 @@ __all__ = [
     "TransactionalStore",
     "UnsetType",
     "Written",
+    "check_count",
+    "check_id",
+    "check_label",
     "decode_runs",
     "decode_turns",
     "fingerprint_of",

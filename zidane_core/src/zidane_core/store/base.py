@@ -21,7 +21,7 @@ from zidane_core.records import (
     Status,
 )
 
-from .checks import check_count, check_id, check_label
+from .checks import check_count, check_id, check_label, check_time
 from .collection_calls import CollectionCalls
 from .cursors import from_cursor, to_cursor
 from .metadata import MetadataChange, change_of_keys, change_of_patch
@@ -212,6 +212,8 @@ class BaseStore(CollectionCalls):
         check_id("the session id", session.id)
         check_label("$.agentId", session.agent_id)
         check_label("$.projectRoot", session.project_root)
+        check_time("$.createdAt", session.created_at)
+        check_time("$.updatedAt", session.updated_at)
         self._check_header(create)
         return SnapshotRequest(
             session=session,

@@ -6,6 +6,9 @@ from zidane_core.errors import InvalidContentError, InvalidIdError
 
 ID_MAX_CHARS = 512
 
+TIME_LIMIT_MS = 2**53
+"""Numbers below it are exact in every language; in milliseconds it is some 285,000 years."""
+
 
 def check_id(what: str, value: object) -> None:
     """Return for a legal id: 1 to 512 characters of well-formed Unicode without NUL. Raises InvalidIdError."""
@@ -25,6 +28,12 @@ def check_label(path: str, value: str | None) -> None:
     """Return for a text that listings can filter by. Raises InvalidContentError."""
     if value is not None and (not isinstance(value, str) or "\0" in value or not is_well_formed(value)):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers are not all type-checked
         raise InvalidContentError(path, "has to be well-formed text without NUL, since listings filter by it")
+
+
+def check_time(path: str, value: int) -> None:
+    """Return for epoch milliseconds that every backend holds exactly. Raises InvalidContentError."""
+    if not (type(value) is int and 0 <= value < TIME_LIMIT_MS):
+        raise InvalidContentError(path, f"{value!r} is no time: whole milliseconds from 0 to below 2**53")
 
 
 def check_count(what: str, value: int | None) -> None:

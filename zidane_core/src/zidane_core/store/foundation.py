@@ -13,7 +13,7 @@ from zidane_core.codec import EncodedRun, EncodedTurn
 from zidane_core.errors import ContentTooLargeError, InvalidContentError, UnsupportedError
 from zidane_core.records import Record, SessionHeader, SessionRun, SessionTurn
 
-from .checks import check_id, check_label
+from .checks import check_id, check_label, check_time
 from .lifecycle import Lifecycle
 from .values import NO_GUARD, Capabilities, Guard, Health
 
@@ -144,6 +144,7 @@ class StoreFoundation(ABC):
             check_id("the creation id", header.creation_id)
             check_label("$.agentId", header.agent_id)
             check_label("$.projectRoot", header.project_root)
+            check_time("$.createdAt", header.created_at)
             _at("$.create", codec.encode, header)
 
 

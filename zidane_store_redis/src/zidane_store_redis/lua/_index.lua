@@ -9,10 +9,10 @@
 -- Where a session stands is its position: place .. updated_at. Only sessions that can expire have it also in `places`,
 -- because nothing else tells where an expired one stood.
 
-local COMPLEMENT = {}
-for digit = 0, 9 do
-  COMPLEMENT[tostring(digit)] = tostring(9 - digit)
-end
+local COMPLEMENT = {
+  ["0"] = "9", ["1"] = "8", ["2"] = "7", ["3"] = "6", ["4"] = "5",
+  ["5"] = "4", ["6"] = "3", ["7"] = "2", ["8"] = "1", ["9"] = "0",
+}
 
 -- A text whose byte order is the descending order of decimal integers of any length.
 local function recency(updated)

@@ -7,16 +7,14 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 import anyio.to_thread
 
 from zidane_core.cas import HEAD, CasStore, cas_capabilities
 from zidane_core.errors import CorruptRecordError, StoreFullError, StoreUnavailableError
-
-T = TypeVar("T")
 
 
 class JsonDirStore(CasStore):
@@ -28,23 +26,25 @@ class JsonDirStore(CasStore):
         self._directory, self._fsync = Path(directory), fsync
 
     async def _open(self) -> None:
-        await _in_thread(self._make_directory)
+        with _errors():
+            self._directory.mkdir(exist_ok=True)
+            self._sync(self._directory.parent)
 
     async def get(self, group: str, keys: Sequence[str]) -> Mapping[str, bytes]:
-        _, entries = await _in_thread(_read, self._file(group))
+        _, entries = _read(self._file(group))
         return {key: entries[key].encode() for key in keys if key in entries}
 
     async def range(self, group: str, start: str, stop: str) -> Iterable[tuple[str, bytes]]:
-        _, entries = await _in_thread(_read, self._file(group))
+        _, entries = _read(self._file(group))
         return [(key, text.encode()) for key, text in entries.items() if start <= key < stop]
 
     async def commit(self, group: str, version: int, puts: Mapping[str, bytes | None]) -> bool:
-        return await _in_thread(self._compare_and_swap, self._file(group), version, puts)
+        return await anyio.to_thread.run_sync(self._compare_and_swap, self._file(group), version, puts)
 
     async def scan(self, prefix: str) -> Iterable[tuple[str, bytes]]:
-        return await _in_thread(
-            lambda: [(file.stem, _read(file)[1][HEAD].encode()) for file in self._directory.glob(f"{prefix}*.json")]
-        )
+        with _errors():
+            files = [file for file in self._directory.iterdir() if file.match(f"{prefix}*.json")]
+        return [(file.stem, _read(file)[1].get(HEAD, "").encode()) for file in files]
 
     async def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -52,12 +52,8 @@ class JsonDirStore(CasStore):
     def _file(self, group: str) -> Path:
         return self._directory / f"{group}.json"
 
-    def _make_directory(self) -> None:
-        self._directory.mkdir(exist_ok=True)
-        self._sync(self._directory.parent)
-
     def _compare_and_swap(self, file: Path, version: int, puts: Mapping[str, bytes | None]) -> bool:
-        with file.with_suffix(".lock").open("a") as lock:
+        with _errors(), file.with_suffix(".lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or the process dies
             found, entries = _read(file)
             if found != version:
@@ -86,18 +82,22 @@ class JsonDirStore(CasStore):
 
 def _read(file: Path) -> tuple[int, dict[str, str]]:
     """A group's version and entries. A file is only ever replaced as a whole, so this is a snapshot."""
+    with _errors():
+        if not file.exists() and file.parent.is_dir():  # without the directory, nothing is known
+            return 0, {}
+        stored = file.read_bytes()
     try:
-        found = json.loads(file.read_bytes())
+        found = json.loads(stored)
         return found["version"], found["entries"]
-    except FileNotFoundError:
-        return 0, {}
     except (ValueError, LookupError, TypeError) as error:
         raise CorruptRecordError(None, f"the file {file.name}", str(error)) from error
 
 
-async def _in_thread(work: Callable[..., T], *args: Any) -> T:
+@contextmanager
+def _errors() -> Iterator[None]:
+    """The system's errors as the store's."""
     try:
-        return await anyio.to_thread.run_sync(work, *args)
+        yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):  # found before the file is replaced
             raise StoreFullError(str(error)) from error

@@ -28,6 +28,9 @@ MODULES = (
     "cancellation",
     "sharing",
     "durability",
+    "model",
+    "faults",
+    "damage",
 )
 """In the order in which they are run."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -269,7 +270,7 @@ async def what_was_handed_in(kit: Kit) -> None:
     metadata: dict[str, Any] = {"inner": inner}
     await kit.store.append_turns(session_id, batch, create=kit.header(metadata=metadata))
     await kit.store.append_turns(session_id, [], run=samples.run("r0", total_usage=usage), metadata={"p": inner})
-    before = await kit.loaded(session_id)
+    before = deepcopy(await kit.loaded(session_id))
     equal(before.metadata["p"], {"list": [1]}, "the metadata before the change")
     inner["list"].append(2)
     block["name"] = "changed"
@@ -284,7 +285,7 @@ async def what_was_read(kit: Kit) -> None:
     """Changing what a read gave changes nothing that is stored, and no later answer."""
     session_id = await kit.session(2, metadata={"inner": {"list": [1]}})
     await kit.store.update_run(session_id, samples.run("r0", total_usage={"input": 1}))
-    before = await kit.loaded(session_id)
+    before = deepcopy(await kit.loaded(session_id))
     spoilt: Any = await kit.loaded(session_id)
     spoilt.metadata["inner"]["list"].append(2)
     spoilt.turns[0].content[0]["text"] = "changed"
@@ -299,6 +300,9 @@ async def what_was_read(kit: Kit) -> None:
         row.first_user_turn.content[0]["text"] = "changed"
         page: Any = await kit.store.list_meta()
         next(each for each in page.items if each.id == session_id).metadata["x"] = 1
+        again = await kit.row(session_id)
+        told = (again.metadata, again.first_user_turn)
+        equal(told, (before.metadata, before.turns[0]), "the meta row after that")
     equal(await kit.store.load(session_id), before, "the session after the reader changed its copies")
     equal(await kit.store.get_turns(session_id), before.turns, "the history after that")
 

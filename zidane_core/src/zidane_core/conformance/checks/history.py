@@ -131,6 +131,7 @@ async def _edit_amid_appends(kit: Kit, editing: SessionStore, appending: Session
     async def append() -> None:
         for at in range(4, total):
             await appending.append_turns(session_id, [turn(at)])
+            await asyncio.sleep(0)
 
     async def edit() -> None:
         for at in range(10):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -170,7 +171,7 @@ async def meta_pages(kit: Kit) -> None:
         equal([each for each in walked if each in wanted], wanted, f"the ties, walked by pages of {size}")
 
 
-async def _walk_meta(kit: Kit, size: int) -> list[str]:
+async def _walk_meta(kit: Kit, size: int, between: Callable[[], Awaitable[None]] | None = None) -> list[str]:
     seen: list[str] = []
     cursor: str | None = None
     while True:
@@ -181,7 +182,8 @@ async def _walk_meta(kit: Kit, size: int) -> list[str]:
         if cursor is None:
             return seen
         holds(bool(page.items), "a page with a cursor behind it", expected="rows", found=page)
-        await asyncio.sleep(0)
+        if between is not None:
+            await between()
 
 
 @check("list.meta-limit", capability="meta", sessions=2)
@@ -196,26 +198,21 @@ async def meta_limit(kit: Kit) -> None:
 
 @check("list.meta-amid-writes", capability="meta", layer="tasks", sessions=12)
 async def meta_amid_writes(kit: Kit) -> None:
-    """A walk by recency while other sessions move shows each session that does not exactly once."""
-    still = await _dated(kit, [samples.EPOCH_MS + at % 3 for at in range(8)])
-    moving = [await kit.session() for _ in range(3)]
-    stopped = False
+    """A walk by recency while other sessions move to the front shows each session that does not exactly once."""
+    for size in (3, 2, 1) * kit.count(3):
+        still = await _dated(kit, [samples.EPOCH_MS + 9 + at % 3 for at in range(7)])
+        moving = await _dated(kit, [samples.EPOCH_MS + at % 3 for at in range(5)])
 
-    async def disturb() -> None:
-        at = 0
-        while not stopped:
-            at += 1
-            await kit.store.append_turns(moving[at % 3], [turn(at)])
-            await asyncio.sleep(0)
+        left = moving.copy()
 
-    disturbing = asyncio.create_task(disturb())
-    try:
-        for size in (1, 2, 5) * kit.count(5):
-            found = await _walk_meta(kit, size)
-            equal([each for each in found if each in still], still, f"the sessions at rest, walked by {size}")
-    finally:
-        stopped = True
-        await disturbing
+        async def move(left: list[str] = left) -> None:
+            if left:
+                await kit.store.append_turns(left.pop(), [turn(0)])
+
+        found = await _walk_meta(kit, size, move)
+        equal([each for each in found if each in still], still, f"the sessions at rest, walked by {size}")
+        for session_id in moving:  # or they would fill the first pages of the next walk
+            await kit.store.delete(session_id)
 
 
 @check("list.recency-follows-writes", capability="meta", sessions=3)

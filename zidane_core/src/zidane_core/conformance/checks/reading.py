@@ -76,6 +76,7 @@ async def one_snapshot(kit: Kit) -> None:
     async def write() -> None:
         for at in range(total):
             await kit.store.append_turns(session_id, [turn(at)], metadata={"count": at + 1})
+            await asyncio.sleep(0)
 
     writing = asyncio.create_task(write())
     seen, before = -1, 0
@@ -102,6 +103,7 @@ async def tail_amid_appends(kit: Kit) -> None:
     async def write() -> None:
         for at in range(5, total):
             await kit.store.append_turns(session_id, [turn(at)])
+            await asyncio.sleep(0)
 
     writing = asyncio.create_task(write())
     seen: list[str] = []
