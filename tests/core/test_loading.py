@@ -131,6 +131,19 @@ async def test_a_run_claimed_while_a_reader_judges_it_dead_is_not_demoted(store:
     assert (stored.status, stored.epoch, session.status) == ("running", claims[0].epoch, "running")
 
 
+async def test_a_run_that_ends_while_a_reader_judges_it_dead_keeps_its_end(store: MemoryStore) -> None:
+    writer = await create_session(store, id="s")
+    await writer.start_run("r")
+
+    async def complete_first(operation: Any) -> None:
+        if operation.name == "save_meta" and writer.runs[0].status == "running":
+            await writer.complete_run("r")
+
+    session = await loaded(Troubled(store, before=complete_first))
+    assert (session.runs[0].status, session.interrupted) == ("completed", None)
+    assert (await snapshot(store)).runs == list(writer.runs)
+
+
 async def test_runs_that_nobody_holds_are_aborted_too(store: MemoryStore) -> None:
     """A process died between recording a run and claiming the session, or before it marked the run's end."""
     session = await create_session(store, id="s")

@@ -244,6 +244,27 @@ async def test_a_zombie_cannot_write_after_it_was_displaced(store: MemoryStore, 
         assert [each.id for each in await elsewhere.get_turns("s", 1)] == ["winner"]
 
 
+async def test_a_write_that_waits_while_its_run_is_lost_is_refused(store: MemoryStore, turn: Turn) -> None:
+    """It goes under the fence that held when it was asked for, not under none."""
+
+    async def block(operation: Any) -> None:
+        if operation.name == "append_turns" and operation.arguments["turns"][0].id == "first":
+            await released.wait()
+
+    released = asyncio.Event()
+    session = await create_session(Troubled(store, before=block), id="s")
+    with pytest.raises(RunFencedError):
+        async with session.run("hello", stale_after_ms=SOON) as run:
+            writes = [asyncio.create_task(run.append(turn(name))) for name in ("first", "second")]
+            winner = await take_over(store)
+            await store.update_status("s", "idle", guard=Guard(fence=winner.epoch))
+            await asyncio.Event().wait()
+    released.set()
+    answers = await asyncio.gather(*writes, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [RunFencedError, RunFencedError]
+    assert len(await store.get_turns("s")) == 1
+
+
 @pytest.mark.parametrize("stale_after_ms", [0, 1_000, 60_000, 10 * 3_600_000])
 def test_a_run_renews_often_enough_for_readers_of_any_patience(stale_after_ms: int) -> None:
     """However patient it is itself: others judge it by the default."""

@@ -112,16 +112,18 @@ async def test_an_error_is_recorded_and_raised_as_itself(store: MemoryStore, ses
     assert (data.status, data.runs[0].status, data.runs[0].error) == ("error", "error", "LookupError: no such model")
 
 
-async def test_an_error_is_raised_as_itself_where_the_end_cannot_be_stored(store: MemoryStore) -> None:
+@pytest.mark.parametrize("failure", [StoreUnavailableError("away"), OSError("a store's own")])
+async def test_an_error_is_raised_as_itself_where_the_end_cannot_be_stored(
+    store: MemoryStore, failure: Exception
+) -> None:
     """The failure of the store is a note on it. Nothing holds the session any more: the next run takes over at once."""
     troubled = Troubled(store)
     session = await create_session(troubled, id="s")
     with pytest.raises(LookupError) as caught:
         async with session.run("hello", run_id="r1"):
-            troubled.before = failing("save_meta")
+            troubled.before = failing_once("save_meta", error=lambda: failure)
             raise LookupError("mine")
     assert "could not be stored" in caught.value.__notes__[0]
-    troubled.before = None
     other = await load_session(store, "s")
     assert other is not None
     assert (other.status, other.interrupted and other.interrupted.id) == ("idle", "r1")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from zidane_core import (
     OperationConflictError,
@@ -16,6 +17,7 @@ from zidane_core import (
     StoreError,
     StoreUnavailableError,
     create_session,
+    current_run_owner,
     load_session,
 )
 from zidane_core.memory import MemoryStore
@@ -164,6 +166,33 @@ async def test_of_two_that_find_a_dead_owner_one_sends(tmp_path: Path) -> None:
         session = await load_session(store, "s")
         assert session is not None
         assert await send(session, "taken over") == "taken over"
+
+
+async def test_a_slow_taker_does_not_drop_the_new_claim_of_a_quick_one(store: MemoryStore) -> None:
+    """Both found the owner dead; the slow one is about to drop the dead claim when the quick one has taken over."""
+
+    async def wait_before_dropping(operation: Any) -> None:
+        if operation.name == "settle_send_request":
+            await taken.wait()
+
+    async def take_slowly() -> None:
+        with pytest.raises(SendInProgressError):
+            await send(slow, "slow")
+
+    taken = asyncio.Event()
+    quick = await create_session(store, id="s")
+    await quick.update_status("idle")
+    await store.claim_send_request("s", "r", "f", owner=replace(current_run_owner(), token="dead"))
+    slow = await load_session(Troubled(store, before=wait_before_dropping), "s")
+    assert slow is not None
+    task = asyncio.create_task(take_slowly())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    async with quick.send_request("r", fingerprint="f") as request:
+        taken.set()
+        await task
+        request.settle("quick")
+    assert await send(quick, "again") == "quick"
 
 
 async def _race(dead: Any, pace: int) -> None:

@@ -105,7 +105,7 @@ async def test_no_listing_shows_what_has_expired(mortal: RedisStore, raw: Redis)
     names = mortal._keys_of("gone")
     assert await raw.zcard(names.expiry) == 1
     assert await raw.hlen(names.places) == 1
-    assert not [member for member in await raw.zrange(names.index, 0, -1) if member.endswith(b"gone")]
+    assert not [member for member in await raw.zrange(names.listing, 0, -1) if member.endswith(b"gone")]
 
 
 async def test_a_session_made_again_after_it_expired_is_listed_once(mortal: RedisStore, raw: Redis) -> None:
@@ -117,7 +117,7 @@ async def test_a_session_made_again_after_it_expired_is_listed_once(mortal: Redi
     assert [each.id for each in await mortal.get_turns("s")] == ["b"]
     assert [row.rev for row in (await mortal.list_meta()).items] == [written.rev]
     assert await mortal.list_ids(SessionFilter(project_root="/old")) == []
-    assert await raw.zcard(mortal._keys_of("s").index) == 4
+    assert await raw.zcard(mortal._keys_of("s").listing) == 4
 
 
 async def test_writes_take_some_of_what_expired_out_of_the_index(mortal: RedisStore, raw: Redis) -> None:

@@ -150,11 +150,15 @@ class Calls:
     ) -> list[Any]:
         packed = _pack(request)
         if not self._wait_replicas:
-            return await self._persist(lambda: self.server.run(script, keys, packed), session_id, writes=True)
+            reply: list[Any] = await self._persist(
+                lambda: self.server.run(script, keys, packed), session_id, writes=True
+            )
+            return reply
         return await self._persist(lambda: self._run_and_wait(script, keys, packed), session_id, writes=True)
 
     async def _run_and_wait(self, script: Script, keys: Sequence[bytes], packed: bytes) -> list[Any]:
         wanted = self._wait_replicas
+        reply: list[Any]
         reply, confirmed = await self.server.run_and_wait(
             script, keys, packed, replicas=wanted, timeout_ms=self._wait_timeout_ms
         )

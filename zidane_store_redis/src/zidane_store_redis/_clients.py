@@ -72,8 +72,8 @@ def _sentinel(url: StoreURL, options: RedisOptions) -> Server:
         "socket_timeout": float(options.connect_timeout),
     }
     hosts = [(host.name, host.port or _SENTINEL_PORT) for host in url.hosts]
-    sentinel = Sentinel(hosts, sentinel_kwargs=watchers, db=_database(url, database), **settings)
-    client = cast("Redis", sentinel.master_for(service))
+    sentinel = cast("Any", Sentinel)(hosts, sentinel_kwargs=watchers, db=_database(url, database), **settings)
+    client: Redis = sentinel.master_for(service)
     return SentinelServer(client, sentinel)
 
 

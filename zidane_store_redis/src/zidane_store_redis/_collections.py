@@ -80,7 +80,7 @@ class CollectionParts(ListingCalls):
         answer = await self._write(
             scripts.SETTLE_SEND_REQUEST, "settle_send_request", session_id, guard, fields, *given
         )
-        return answer[0] == 1
+        return bool(answer[0] == 1)
 
     # -- artifacts ----------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class CollectionParts(ListingCalls):
     async def _delete_artifact(self, session_id: str, artifact_id: str, guard: Guard) -> bool:
         fields = {"artifact_id": artifact_id}
         answer = await self._write(scripts.DELETE_ARTIFACT, "delete_artifact", session_id, guard, fields, artifact_id)
-        return answer[0] == 1
+        return bool(answer[0] == 1)
 
     async def _read_artifacts(self, ids: Iterable[str]) -> list[tuple[bytes | None, list[SessionArtifact]]]:
         """Of each session the state of its artifacts, None without a session, and the artifacts as first put."""

@@ -32,39 +32,49 @@ class _Row(NamedTuple):
     kinds: tuple[type[Exception], ...]
     marks: tuple[str, ...]
     """Texts of which the message has one; scripts on older servers wrap the first word of an error."""
-    fault: Callable[[str], Fault]
+    error: Callable[[str], StoreError]
+    again: bool = False
+    executed: bool = False
+    moved: bool = False
 
 
-def _refused(error: StoreError) -> Fault:
-    return Fault(error)
-
-
-def _later(error: StoreError) -> Fault:
-    return Fault(error, again=True)
+def _damaged(text: str) -> StoreError:
+    return CorruptRecordError(None, "a key", text)
 
 
 _TABLE = (
-    _Row((foreign.AuthenticationError, foreign.AuthorizationError, foreign.ExternalAuthProviderError), (),
-         lambda text: _refused(AuthenticationError(text))),
-    _Row((foreign.AuthenticationWrongNumberOfArgsError,), (), lambda text: _refused(AuthenticationError(text))),
-    _Row((foreign.ResponseError,), ("WRONGPASS", "NOAUTH"), lambda text: _refused(AuthenticationError(text))),
-    _Row((foreign.NoPermissionError,), (), lambda text: _refused(PermissionDeniedError(text))),
-    _Row((foreign.ResponseError,), ("NOPERM",), lambda text: _refused(PermissionDeniedError(text))),
-    _Row((foreign.OutOfMemoryError,), (), lambda text: _refused(StoreFullError(text))),
-    _Row((foreign.ResponseError,), ("OOM ",), lambda text: _refused(StoreFullError(text))),
-    _Row((foreign.ReadOnlyError,), (), lambda text: Fault(StoreReadOnlyError(text), again=True, moved=True)),
-    _Row((foreign.ResponseError,), ("READONLY",), lambda text: Fault(StoreReadOnlyError(text), again=True, moved=True)),
-    _Row((foreign.ResponseError,), ("WRONGTYPE",), lambda text: _refused(CorruptRecordError(None, "a key", text))),
-    _Row((foreign.BusyLoadingError, foreign.TryAgainError), (), lambda text: _later(StoreBusyError(text))),
-    _Row((foreign.ResponseError,), ("BUSY ", "TRYAGAIN", "LOADING"), lambda text: _later(StoreBusyError(text))),
-    _Row((foreign.ClusterError, foreign.RedisClusterException, foreign.AskError), (),
-         lambda text: _later(StoreUnavailableError(text))),
-    _Row((foreign.ResponseError,), ("NOREPLICAS", "CLUSTERDOWN", "MASTERDOWN", "MISCONF"),
-         lambda text: _later(StoreUnavailableError(text))),
-    _Row((foreign.MaxConnectionsError,), (), lambda text: _later(StoreBusyError(text))),
-    _Row((foreign.ConnectionError, foreign.TimeoutError, foreign.InvalidResponse, OSError), (),
-         lambda text: Fault(StoreUnavailableError(text), again=True, executed=True, moved=True)),
-)  # fmt: skip
+    _Row((foreign.AuthenticationError, foreign.AuthorizationError), (), AuthenticationError),
+    _Row((foreign.ExternalAuthProviderError, foreign.AuthenticationWrongNumberOfArgsError), (), AuthenticationError),
+    _Row((foreign.ResponseError,), ("WRONGPASS", "NOAUTH"), AuthenticationError),
+    _Row((foreign.NoPermissionError,), (), PermissionDeniedError),
+    _Row((foreign.ResponseError,), ("NOPERM",), PermissionDeniedError),
+    _Row((foreign.OutOfMemoryError,), (), StoreFullError),
+    _Row((foreign.ResponseError,), ("OOM ",), StoreFullError),
+    _Row((foreign.ReadOnlyError,), (), StoreReadOnlyError, again=True, moved=True),
+    _Row((foreign.ResponseError,), ("READONLY",), StoreReadOnlyError, again=True, moved=True),
+    _Row((foreign.ResponseError,), ("WRONGTYPE",), _damaged),
+    _Row((foreign.BusyLoadingError, foreign.TryAgainError), (), StoreBusyError, again=True),
+    _Row((foreign.ResponseError,), ("BUSY ", "TRYAGAIN", "LOADING"), StoreBusyError, again=True),
+    _Row((foreign.ClusterError, foreign.AskError), (), StoreUnavailableError, again=True),
+    _Row((foreign.RedisClusterException,), (), StoreUnavailableError, again=True, executed=True),
+    _Row(
+        (foreign.ResponseError,),
+        ("NOREPLICAS", "CLUSTERDOWN", "MASTERDOWN", "MISCONF"),
+        StoreUnavailableError,
+        again=True,
+    ),
+    _Row((foreign.MaxConnectionsError,), (), StoreBusyError, again=True),
+    _Row(
+        (foreign.ConnectionError, foreign.TimeoutError),
+        (),
+        StoreUnavailableError,
+        again=True,
+        executed=True,
+        moved=True,
+    ),
+    _Row((foreign.InvalidResponse, OSError), (), StoreUnavailableError, again=True, executed=True, moved=True),
+)
+"""The first row that fits."""
 
 
 def fault_of(error: Exception, session_id: str | None) -> Fault | None:
@@ -72,10 +82,8 @@ def fault_of(error: Exception, session_id: str | None) -> Fault | None:
     text = str(error) or type(error).__name__
     for row in _TABLE:
         if isinstance(error, row.kinds) and (not row.marks or any(mark in text for mark in row.marks)):
-            fault = row.fault(text)
-            if isinstance(fault.error, CorruptRecordError):
-                return fault._replace(error=CorruptRecordError(session_id, "a key", text))
-            return fault
+            found = CorruptRecordError(session_id, "a key", text) if row.error is _damaged else row.error(text)
+            return Fault(found, again=row.again, executed=row.executed, moved=row.moved)
     if isinstance(error, foreign.RedisError):
         return Fault(StoreUnavailableError(text, retryable=False))
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64encode
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 from zlib import crc32
@@ -31,7 +32,7 @@ class SessionKeys(NamedTuple):
     artifacts: bytes
     sends: bytes
     revision: bytes
-    index: bytes
+    listing: bytes
     expiry: bytes
     places: bytes
 
@@ -41,7 +42,7 @@ class ScopeKeys(NamedTuple):
 
     operations: bytes
     operations_before: bytes
-    index: bytes
+    listing: bytes
     expiry: bytes
     places: bytes
     schedules: bytes
@@ -54,8 +55,9 @@ class Keys:
         self.layout = f"{{{prefix}}}:layout".encode()
         self.shards = shards
         self._tags = [f"{{{prefix}:{shard}}}:" for shard in range(shards)]
+        self.session = lru_cache(maxsize=1024)(self._session)
 
-    def session(self, scope: str, session_id: str) -> SessionKeys:
+    def _session(self, scope: str, session_id: str) -> SessionKeys:
         tag = self._tags[shard_of(session_id, self.shards)]
         tenant = tag + written(scope)
         own = f"{tenant}:s:{written(session_id)}:"

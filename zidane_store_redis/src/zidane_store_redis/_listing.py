@@ -90,7 +90,7 @@ class ListingCalls(SessionCalls):
         async def of_shard(shard: int) -> list[bytes]:
             keys = self._keys.scope(self._scope, shard)
             found: list[bytes] = await self._calls.read(
-                scripts.LIST_INDEX, (keys.index, keys.expiry, keys.places), *arguments
+                scripts.LIST_INDEX, (keys.listing, keys.expiry, keys.places), *arguments
             )
             return found
 

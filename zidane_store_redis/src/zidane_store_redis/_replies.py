@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha1
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,14 +23,14 @@ from zidane_core.errors import (
     TurnNotFoundError,
     ZidaneError,
 )
-from zidane_core.records import RunOwner, SendRequestRecord
+from zidane_core.records import RunOwner, SendRequestRecord, Status
 from zidane_core.store import Head, Written
 
 FIELDS = (
-    b"creation", b"created", b"updated", b"status", b"rev", b"agent", b"root", b"place", b"owner", b"epoch", b"active",
-    b"turns", b"users", b"first", b"runs", b"artifacts", b"artifacts_at", b"expires",
+    b"creation", b"created", b"updated", b"status", b"rev", b"agent", b"root", b"owner", b"epoch", b"active", b"turns",
+    b"users", b"first", b"runs", b"artifacts", b"artifacts_at", b"expires", b"place",
 )  # fmt: skip
-"""What a head's checksum covers, as in `lua/_session.lua`."""
+"""What a head's checksum covers, in the order of `checksum` in `lua/_session.lua`."""
 
 
 class StaleError(Exception):
@@ -64,20 +64,54 @@ def _in_progress(session_id: str, facts: list[Any]) -> ZidaneError:
     return RunInProgressError(session_id, holder=owner_of(session_id, facts[0]), quiet_ms=optional_int(facts[1]))
 
 
+def _not_found(session_id: str, _facts: list[Any]) -> ZidaneError:
+    return SessionNotFoundError(session_id)
+
+
+def _exists(session_id: str, _facts: list[Any]) -> ZidaneError:
+    return SessionExistsError(session_id)
+
+
+def _revision(session_id: str, facts: list[Any]) -> ZidaneError:
+    return RevisionConflictError(session_id, expected=int(facts[0]), found=int(facts[1]))
+
+
+def _turn_conflict(session_id: str, facts: list[Any]) -> ZidaneError:
+    return TurnConflictError(session_id, facts[0].decode())
+
+
+def _damaged(session_id: str, _facts: list[Any]) -> ZidaneError:
+    return CorruptRecordError(session_id, "the head", "its checksum does not match")
+
+
+def _schedule_not_found(schedule_id: str, _facts: list[Any]) -> ZidaneError:
+    return ScheduleNotFoundError(schedule_id)
+
+
+def _superseded(_subject: str, _facts: list[Any]) -> ZidaneError:
+    return StoreUnavailableError("a later call overtook this one", outcome_unknown=True)
+
+
+def _stale(_subject: str, _facts: list[Any]) -> Exception:
+    return StaleError()
+
+
+def _artifact_id(_subject: str, _facts: list[Any]) -> Exception:
+    return ArtifactIdError()
+
+
 _REFUSALS: dict[bytes, Callable[[str, list[Any]], Exception]] = {
-    b"not-found": lambda session_id, _: SessionNotFoundError(session_id),
-    b"exists": lambda session_id, _: SessionExistsError(session_id),
+    b"not-found": _not_found,
+    b"exists": _exists,
     b"fenced": _fenced,
-    b"revision": lambda session_id, facts: RevisionConflictError(
-        session_id, expected=int(facts[0]), found=int(facts[1])
-    ),
+    b"revision": _revision,
     b"in-progress": _in_progress,
-    b"turn-conflict": lambda session_id, facts: TurnConflictError(session_id, facts[0].decode()),
-    b"damaged": lambda session_id, _: CorruptRecordError(session_id, "the head", "its checksum does not match"),
-    b"schedule-not-found": lambda schedule_id, _: ScheduleNotFoundError(schedule_id),
-    b"superseded": lambda *_: StoreUnavailableError("a later call overtook this one", outcome_unknown=True),
-    b"stale": lambda *_: StaleError(),
-    b"artifact-id": lambda *_: ArtifactIdError(),
+    b"turn-conflict": _turn_conflict,
+    b"damaged": _damaged,
+    b"schedule-not-found": _schedule_not_found,
+    b"superseded": _superseded,
+    b"stale": _stale,
+    b"artifact-id": _artifact_id,
 }
 
 
@@ -148,7 +182,7 @@ def head_of(session_id: str, flat: Any, extra: dict[str, Any]) -> Head:
         creation_id=fields[b"creation"].decode(),
         created_at=int(fields[b"created"]),
         updated_at=int(fields[b"updated"]),
-        status=fields[b"status"].decode(),  # pyright: ignore[reportArgumentType] -- the checksum vouches for it
+        status=cast("Status", fields[b"status"].decode()),
         rev=int(fields[b"rev"]),
         agent_id=optional_text(fields.get(b"agent")),
         project_root=optional_text(fields.get(b"root")),
@@ -176,5 +210,5 @@ def metadata_of(session_id: str, flat: Any) -> tuple[dict[str, Any], dict[str, A
 
 
 def _checksum(fields: dict[bytes, bytes]) -> bytes:
-    parts = [b"%d:%b" % (len(fields[name]), fields[name]) if name in fields else b"-" for name in FIELDS]
-    return sha1(b"".join(parts), usedforsecurity=False).hexdigest()[:16].encode()
+    joined = b"\0".join(fields.get(name, b"\1") for name in FIELDS)
+    return sha1(joined, usedforsecurity=False).hexdigest()[:16].encode()

@@ -14,29 +14,30 @@ class Script(NamedTuple):
 
 
 def _load(name: str, *parts: str) -> Script:
-    folder = files(__package__) / "lua"
+    folder = files("zidane_store_redis") / "lua"
     text = b"\n".join((folder / f"{part}.lua").read_bytes() for part in (*parts, name))
     return Script(name, text, sha1(text, usedforsecurity=False).hexdigest().encode())
 
 
 _SESSION = ("_shared", "_index", "_session")
+_HISTORY = ("_shared", "_maps", "_index", "_session", "_history")
 
 APPEND_TURNS: Final = _load("append_turns", *_SESSION)
-SAVE: Final = _load("save", *_SESSION)
-REPLACE_HISTORY: Final = _load("replace_history", *_SESSION)
-TRUNCATE: Final = _load("truncate", *_SESSION)
+SAVE: Final = _load("save", *_HISTORY)
+REPLACE_HISTORY: Final = _load("replace_history", *_HISTORY)
+TRUNCATE: Final = _load("truncate", *_HISTORY)
 UPDATE_STATUS: Final = _load("update_status", *_SESSION)
 CLAIM_RUN: Final = _load("claim_run", *_SESSION)
 RENEW_RUN: Final = _load("renew_run", *_SESSION)
 DELETE: Final = _load("delete", *_SESSION)
-CLAIM_SEND_REQUEST: Final = _load("claim_send_request", *_SESSION)
+CLAIM_SEND_REQUEST: Final = _load("claim_send_request", "_shared", "_maps", "_index", "_session")
 SETTLE_SEND_REQUEST: Final = _load("settle_send_request", *_SESSION)
 PUT_ARTIFACT: Final = _load("put_artifact", *_SESSION)
 DELETE_ARTIFACT: Final = _load("delete_artifact", *_SESSION)
 
 PUT_SCHEDULE: Final = _load("put_schedule", "_shared")
 DELETE_SCHEDULE: Final = _load("delete_schedule", "_shared")
-RECORD_FIRE: Final = _load("record_fire", "_shared")
+RECORD_FIRE: Final = _load("record_fire", "_shared", "_maps")
 
 LIST_INDEX: Final = _load("list_index", "_index")
 READ_SESSION: Final = _load("read_session")

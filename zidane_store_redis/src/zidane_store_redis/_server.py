@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.sentinel import Sentinel
-from redis.exceptions import NoScriptError
+from redis.exceptions import MovedError, NoScriptError
 
 from ._scripts import Script
 
@@ -57,9 +57,9 @@ class Server:
 
     async def config(self, name: str) -> str:
         """One setting."""
-        found: Any = await self.call("CONFIG GET", name)
-        pairs = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
-        return next((value.decode() if isinstance(value, bytes) else str(value) for value in pairs.values()), "")
+        found: dict[Any, Any] | list[Any] = await self.call("CONFIG GET", name)
+        value = (list(found.values()) if isinstance(found, dict) else found)[-1]
+        return value.decode() if isinstance(value, bytes) else str(value)
 
     async def aclose(self) -> None:
         """Close what was made here, not a client that was handed in."""
@@ -98,8 +98,8 @@ class ClusterServer(Server):
     is_cluster = True
 
     async def forget_connections(self) -> None:
-        """Read the cluster's layout anew before the next call."""
-        await cast("RedisCluster", self.client).aclose()
+        """Read the cluster's layout anew. Connections stay: calls of others are under way on them."""
+        await cast("RedisCluster", self.client).nodes_manager.initialize()
 
     async def facts(self, section: str) -> list[dict[str, Any]]:
         cluster = cast("Any", self.client)
@@ -116,6 +116,8 @@ class ClusterServer(Server):
         pipeline.execute_command(*call, target_nodes=node)
         pipeline.execute_command("WAIT", replicas, timeout_ms, target_nodes=node)
         reply, confirmed = await pipeline.execute(raise_on_error=False, allow_redirections=False)
+        if isinstance(reply, MovedError):
+            await cluster.nodes_manager.move_slot(reply)
         return _unless_failed(reply), _unless_failed(confirmed)
 
 

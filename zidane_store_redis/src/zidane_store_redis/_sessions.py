@@ -224,7 +224,7 @@ class SessionCalls(BaseStore):
         shared = self._keys.scope_of(self._scope, session_id)
         lasting = (shared.operations, shared.operations_before, *keys[2:], keys.operations, keys.operations_before)
         answer = await self._write(scripts.DELETE, "delete", session_id, guard, {}, keys=lasting)
-        return answer[0] == 1
+        return bool(answer[0] == 1)
 
     # -- claims -------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class RedisOptions(msgspec.Struct, frozen=True, kw_only=True):
     allow_eviction: bool = False
     """Open although the server may evict sessions when its memory is full."""
     client: Any = None
-    """A `redis.asyncio` `Redis` or `RedisCluster` in place of one made from the URL. It is not closed, and may retry."""
+    """A `redis.asyncio` `Redis` or `RedisCluster` instead of one made from the URL. It is not closed, and may retry."""
 
     def __post_init__(self) -> None:
         if not _PREFIX.fullmatch(self.prefix):

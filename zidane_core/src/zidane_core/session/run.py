@@ -10,7 +10,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from zidane_core.claims import STALE_AFTER_MS, claim_run, demoted_runs
-from zidane_core.errors import RunInProgressError, StoreUnavailableError, ZidaneError
+from zidane_core.errors import RunInProgressError, StoreUnavailableError
 from zidane_core.records import RunOwner, RunStatus, SessionHeader, SessionRun, Status
 from zidane_core.run_owner import Holding
 from zidane_core.store import Guard, RunClaim, SessionStore
@@ -95,7 +95,7 @@ class ActiveRun(RunScope):
                 await undisturbed(self._session.update_status(_settled(self._claim.previous)))
             elif self._session.store is None and not isinstance(error, RunInProgressError):
                 self._link.state.status = "idle"
-        except ZidaneError as failed:
+        except Exception as failed:  # noqa: BLE001 -- whatever a store raises, `error` is why
             error.add_note(f"the claim could not be given back: {failed}")
         finally:
             self._let_go()

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from zidane_core.blocks import ContentBlock
-from zidane_core.errors import RunFencedError, ZidaneError
+from zidane_core.errors import RunFencedError
 from zidane_core.records import RunStatus, SessionMessage, SessionRun, SessionRunAgent, SessionTurn
 
 from .heartbeat import undisturbed
@@ -152,7 +152,7 @@ class RunScope:
         status: RunStatus = "completed" if error is None else "error" if isinstance(error, Exception) else "aborted"
         try:
             await undisturbed(self._conclude(status, error))
-        except ZidaneError as failed:
+        except Exception as failed:
             if error is None:
                 raise
             error.add_note(f"the end of run {self._id!r} could not be stored: {failed}")

@@ -11,7 +11,6 @@ from zidane_core.errors import (
     RevisionConflictError,
     SendInProgressError,
     StoreError,
-    ZidaneError,
 )
 from zidane_core.records import SendRequestRecord
 from zidane_core.run_owner import Holding, is_run_owner_dead
@@ -120,7 +119,7 @@ class SendRequest:
         try:
             if self._claimed:
                 await undisturbed(self._settle(self._result if error is None else None))
-        except ZidaneError as failed:
+        except Exception as failed:
             if error is None:
                 raise
             error.add_note(f"the claim of send request {self._request_id!r} could not be dropped: {failed}")

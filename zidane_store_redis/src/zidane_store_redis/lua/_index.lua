@@ -9,43 +9,36 @@
 -- Where a session stands is its position: place .. updated_at. Only sessions that can expire have it also in `places`,
 -- because nothing else tells where an expired one stood.
 
-local COMPLEMENT = {}
-for digit = 0, 9 do
-  COMPLEMENT[tostring(digit)] = tostring(9 - digit)
-end
-
--- A text whose byte order is the descending order of decimal integers of any length.
+-- A text whose byte order is the descending order of decimal integers of any length: 9 minus each digit of the length
+-- and of the number. A number computes that for all times that clocks tell.
 local function recency(updated)
+  local digits = #updated
   if updated:sub(1, 1) == "-" then
-    return string.format("n%04d%s", #updated - 1, updated:sub(2))
+    return string.format("n%04d%s", digits - 1, updated:sub(2))
+  elseif digits <= 15 then
+    return string.format("%04d%0" .. digits .. ".0f", 9999 - digits, 10 ^ digits - 1 - updated)
   end
-  return (string.format("%04d%s", #updated, updated):gsub("%d", COMPLEMENT))
-end
-
-local function members_at(position, id)
-  local place, key = position:sub(1, 16), recency(position:sub(17))
-  return { "i" .. id, "p" .. place .. id, "r" .. key .. ":" .. id, "q" .. place .. key .. ":" .. id }
+  return (string.format("%04d%s", digits, updated):gsub("%d", function(digit) return tostring(9 - digit) end))
 end
 
 -- Move a session in the index; without `before` it is new there, without `after` it leaves.
 local function move_in_index(index, id, before, after)
-  local old = before and members_at(before, id) or {}
-  local new = after and members_at(after, id) or {}
-  local removed, added = {}, {}
-  for at = 1, 4 do
-    if old[at] ~= new[at] then
-      removed[#removed + 1] = old[at]
-      if new[at] then
-        added[#added + 1] = 0
-        added[#added + 1] = new[at]
-      end
-    end
+  local old = before and recency(before:sub(17)) .. ":" .. id
+  local new = after and recency(after:sub(17)) .. ":" .. id
+  local from, to = before and before:sub(1, 16), after and after:sub(1, 16)
+  if before and from == to then
+    redis.call("ZREM", index, "r" .. old, "q" .. from .. old)
+    redis.call("ZADD", index, 0, "r" .. new, 0, "q" .. to .. new)
+    return
   end
-  if not after then
-    removed[#removed + 1] = "a" .. id
+  if before then
+    redis.call("ZREM", index, "r" .. old, "q" .. from .. old, "i" .. id, "p" .. from .. id)
   end
-  if #removed > 0 then redis.call("ZREM", index, unpack(removed)) end
-  if #added > 0 then redis.call("ZADD", index, unpack(added)) end
+  if after then
+    redis.call("ZADD", index, 0, "r" .. new, 0, "q" .. to .. new, 0, "i" .. id, 0, "p" .. to .. id)
+  else
+    redis.call("ZREM", index, "a" .. id)
+  end
 end
 
 -- Take out of the index what has expired, the first `limit` of it.

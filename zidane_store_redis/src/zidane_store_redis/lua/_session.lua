@@ -1,6 +1,6 @@
 -- In front of every write on a session: its head, the judgements in the contract's order, and the parts of a write.
 --
--- KEYS[3] head      hash, see FIELDS; `sum` is a checksum of the others
+-- KEYS[3] head      hash, see judge_existence; `sum` is a checksum of the others
 -- KEYS[4] turns     list of stored turns, in order
 -- KEYS[5] digests   hash: turn id -> "u" (a user turn) or "-", 16 bytes of digest, position
 -- KEYS[6] runs      ordered map: run id -> stored run
@@ -17,23 +17,20 @@
 local HEAD, TURNS, DIGESTS, RUNS, METADATA = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local ARTIFACTS, SENDS, REVISION = KEYS[8], KEYS[9], KEYS[10]
 local INDEX, EXPIRY, PLACES = KEYS[11], KEYS[12], KEYS[13]
-local CONTENT = { TURNS, DIGESTS, RUNS, METADATA, ARTIFACTS, SENDS, OPERATIONS, OPERATIONS_BEFORE }
 
 local SWEPT_BY_A_WRITE = 10
-
-local FIELDS = {
-  "creation", "created", "updated", "status", "rev", "agent", "root", "place", "owner", "epoch", "active",
-  "turns", "users", "first", "runs", "artifacts", "artifacts_at", "expires",
-}
+local NONE = "\1" -- an absent field, in the checksum
 
 local head, stored_head, is_new, new_rev = nil, nil, false, nil
 
-local function checksum(fields)
-  local parts = {}
-  for at, name in ipairs(FIELDS) do
-    parts[at] = fields[name] and (#fields[name] .. ":" .. fields[name]) or "-"
-  end
-  return redis.sha1hex(table.concat(parts)):sub(1, 16)
+-- Of all fields; none has a NUL in it but the place, which has always 16 bytes.
+local function checksum(of)
+  return redis.sha1hex(
+    of.creation .. "\0" .. of.created .. "\0" .. of.updated .. "\0" .. of.status .. "\0" .. of.rev .. "\0"
+    .. (of.agent or NONE) .. "\0" .. (of.root or NONE) .. "\0" .. (of.owner or NONE) .. "\0" .. (of.epoch or NONE)
+    .. "\0" .. of.active .. "\0" .. of.turns .. "\0" .. of.users .. "\0" .. (of.first or NONE) .. "\0" .. of.runs
+    .. "\0" .. of.artifacts .. "\0" .. of.artifacts_at .. "\0" .. (of.expires or NONE) .. "\0" .. of.place
+  ):sub(1, 16)
 end
 
 -- Read the head; whether it is undamaged.
@@ -44,7 +41,8 @@ local function read_head()
   for at = 1, #flat, 2 do
     head[flat[at]], stored_head[flat[at]] = flat[at + 1], flat[at + 1]
   end
-  return head.sum == checksum(head)
+  local intact, sum = pcall(checksum, head)
+  return intact and head.sum == sum
 end
 
 local function is_less(one, other) -- decimal integers of any length
@@ -74,7 +72,7 @@ local function judge_existence()
   end
   is_new = true
   head = {
-    creation = create.creation, created = create.created, updated = text(now), status = "idle", rev = "0",
+    creation = create.creation, created = create.created, updated = now_text, status = "idle", rev = "0",
     agent = create.agent, root = create.root, place = create.place, active = "0",
     turns = "0", users = "0", runs = "0", artifacts = "0", artifacts_at = "0",
   }
@@ -112,20 +110,6 @@ local function new_turns(turns, digests)
   return fresh
 end
 
--- Whether runs differ from the stored ones: in anything at all, or in one of those given.
-local function runs_differ(runs, replaces_all)
-  local stored, known = entries_of(RUNS), {}
-  if replaces_all and #stored ~= #runs then return true end
-  for _, entry in ipairs(stored) do
-    known[entry.field] = entry.value
-  end
-  for at, run in ipairs(runs) do
-    local here = replaces_all and stored[at].field ~= run[1]
-    if here or known[run[1]] ~= run[2] then return true end
-  end
-  return false
-end
-
 -- The parts of a write ----------------------------------------------------------------------
 
 local function put_all(key, prefix, values)
@@ -144,7 +128,8 @@ end
 local function begin_writing()
   new_rev = next_rev()
   if is_new then
-    if redis.call("EXISTS", unpack(CONTENT)) > 0 then redis.call("DEL", unpack(CONTENT)) end
+    local left = { TURNS, DIGESTS, RUNS, METADATA, ARTIFACTS, SENDS, OPERATIONS, OPERATIONS_BEFORE }
+    if redis.call("EXISTS", unpack(left)) > 0 then redis.call("DEL", unpack(left)) end
     put_all(METADATA, "m", request.create.metadata)
     put_all(METADATA, "x", request.create.extra)
   end
@@ -157,8 +142,8 @@ local function change_metadata(change)
     removed[at] = "m" .. key
   end
   if change.replaces_all then
-    for _, entry in ipairs(entries_of(METADATA, "m")) do
-      removed[#removed + 1] = entry.field
+    for _, field in ipairs(redis.call("HKEYS", METADATA)) do
+      if field:sub(1, 1) == "m" then removed[#removed + 1] = field end
     end
   end
   call_in_chunks("HDEL", METADATA, removed)
@@ -171,29 +156,6 @@ local function put_runs(runs)
       head.runs = text(head.runs + 1)
     end
   end
-end
-
--- Remove the runs that a snapshot lacks; all of them where it has them in another order.
-local function drop_other_runs(runs)
-  local wanted, kept, dropped, stored = {}, {}, {}, entries_of(RUNS)
-  for _, run in ipairs(runs) do
-    wanted[run[1]] = true
-  end
-  for _, entry in ipairs(stored) do
-    local list = wanted[entry.field] and kept or dropped
-    list[#list + 1] = entry.field
-  end
-  for at, id in ipairs(kept) do
-    if not runs[at] or runs[at][1] ~= id then
-      dropped = {}
-      for position, entry in ipairs(stored) do
-        dropped[position] = entry.field
-      end
-      break
-    end
-  end
-  call_in_chunks("HDEL", RUNS, dropped)
-  head.runs = text(head.runs - #dropped)
 end
 
 local function add_turns(turns)
@@ -213,50 +175,12 @@ local function add_turns(turns)
   head.turns = text(position)
 end
 
--- Remove all turns from a position on.
-local function cut_turns(position)
-  if position >= tonumber(head.turns) then return end
-  local flat, gone = redis.call("HGETALL", DIGESTS), {}
-  for at = 1, #flat, 2 do
-    if tonumber(flat[at + 1]:sub(18)) >= position then
-      gone[#gone + 1] = flat[at]
-      if flat[at + 1]:sub(1, 1) == "u" then
-        head.users = text(head.users - 1)
-      end
-    end
-  end
-  call_in_chunks("HDEL", DIGESTS, gone)
-  if position == 0 then redis.call("DEL", TURNS) else redis.call("LTRIM", TURNS, 0, position - 1) end
-  head.turns = text(position)
-  if head.first and tonumber(head.first) >= position then head.first = nil end
-end
-
--- How many turns at the beginning are the same already.
-local function same_turns(turns)
-  local stored = redis.call("LRANGE", TURNS, 0, -1)
-  local same = 0
-  while same < #turns and stored[same + 1] == turns[same + 1].stored do
-    same = same + 1
-  end
-  return same
-end
-
--- Make `turns` the history, rewriting what lies behind the first `same`.
-local function replace_turns(turns, same)
-  cut_turns(same)
-  local behind = {}
-  for at = same + 1, #turns do
-    behind[#behind + 1] = turns[at]
-  end
-  add_turns(behind)
-end
-
 -- The last part of every write that moves the revision, and its answer.
 local function moved(touch, added)
   local previous = head.rev
   head.rev = new_rev or next_rev()
-  if touch then head.updated = later(head.updated, text(now)) end
-  if request.fence then head.active = text(now) end
+  if touch then head.updated = later(head.updated, now_text) end
+  if request.fence then head.active = now_text end
   return { "=", head.rev, previous, added or 0 }
 end
 
@@ -266,23 +190,22 @@ local function is_pinned()
 end
 
 -- Let all keys of the session live equally long.
+local function expire_all(command, ...)
+  for _, key in ipairs({ HEAD, TURNS, DIGESTS, RUNS, METADATA, ARTIFACTS, SENDS, OPERATIONS, OPERATIONS_BEFORE }) do
+    redis.call(command, key, ...)
+  end
+end
+
 local function set_expiry()
-  local position = head.place .. head.updated
   if request.ttl and not is_pinned() then
     head.expires = text(now + request.ttl)
     redis.call("ZADD", EXPIRY, head.expires, request.id)
-    redis.call("HSET", PLACES, request.id, position)
-    for _, key in ipairs(CONTENT) do
-      redis.call("PEXPIREAT", key, head.expires)
-    end
+    redis.call("HSET", PLACES, request.id, head.place .. head.updated)
   elseif head.expires then
     head.expires = nil
     redis.call("ZREM", EXPIRY, request.id)
     redis.call("HDEL", PLACES, request.id)
-    redis.call("PERSIST", HEAD)
-    for _, key in ipairs(CONTENT) do
-      redis.call("PERSIST", key)
-    end
+    expire_all("PERSIST")
   end
 end
 
@@ -299,7 +222,7 @@ local function store_head()
   end
   if #removed > 0 then redis.call("HDEL", HEAD, unpack(removed)) end
   if #changed > 0 then redis.call("HSET", HEAD, unpack(changed)) end
-  if head.expires then redis.call("PEXPIREAT", HEAD, head.expires) end
+  if head.expires then expire_all("PEXPIREAT", head.expires) end
 end
 
 local function store_session()

@@ -24,6 +24,7 @@ end
 
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now_text = text(now)
 
 local function call_in_chunks(command, key, arguments)
   for first = 1, #arguments, CHUNK do
@@ -46,36 +47,16 @@ local function put(key, field, value)
   return not old
 end
 
--- All as {field =, value =, order =}, in order; those whose field has the prefix where one is given.
-local function entries_of(key, prefix)
-  local flat, entries = redis.call("HGETALL", key), {}
-  for at = 1, #flat, 2 do
-    local field, raw = flat[at], flat[at + 1]
-    if field ~= "" and (not prefix or field:sub(1, #prefix) == prefix) then
-      entries[#entries + 1] = { field = field, value = value_of(raw), order = tonumber(raw:match("^%d+")) }
-    end
-  end
-  table.sort(entries, function(one, other) return one.order < other.order end)
-  return entries
-end
-
--- Remove the oldest fields, so that at most `limit` stay.
-local function keep_newest(key, limit)
-  local surplus = redis.call("HLEN", key) - 1 - limit
-  if surplus > 0 then
-    local entries = entries_of(key)
-    for at = 1, surplus do
-      redis.call("HDEL", key, entries[at].field)
-    end
-  end
-end
-
 -- Operations. A lane is a client's sequence of calls, one after the other: its newest answer is all that can be asked
 -- for again, and what comes with a smaller number was overtaken, so it must not take effect any more.
 
+local in_place = false -- whether the operation's field is there already
+
 local function first_answer()
   if not request.op then return nil end
-  local kept = redis.call("HGET", OPERATIONS, request.op) or redis.call("HGET", OPERATIONS_BEFORE, request.op)
+  local kept = redis.call("HGET", OPERATIONS, request.op)
+  in_place = kept
+  kept = kept or redis.call("HGET", OPERATIONS_BEFORE, request.op)
   if not kept then return nil end
   local stamp, answer = unpack(cmsgpack.unpack(kept))
   if request.seq then
@@ -92,13 +73,13 @@ end
 
 local function keep_answer(answer)
   if not request.op then return end
-  local size = redis.call("HLEN", OPERATIONS)
-  if size > KEPT_AT_LEAST and now - redis.call("HGET", OPERATIONS, "") >= KEPT_FOR_MS then
-    redis.call("RENAME", OPERATIONS, OPERATIONS_BEFORE)
-    size = 0
-  end
-  if size == 0 then
-    redis.call("HSET", OPERATIONS, "", text(now))
+  if not in_place then
+    local size = redis.call("HLEN", OPERATIONS)
+    if size > KEPT_AT_LEAST and now - redis.call("HGET", OPERATIONS, "") >= KEPT_FOR_MS then
+      redis.call("RENAME", OPERATIONS, OPERATIONS_BEFORE)
+      size = 0
+    end
+    if size == 0 then redis.call("HSET", OPERATIONS, "", now_text) end
   end
   redis.call("HSET", OPERATIONS, request.op, cmsgpack.pack({ request.seq or request.fingerprint, answer }))
 end

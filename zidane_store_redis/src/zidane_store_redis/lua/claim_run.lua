@@ -14,7 +14,7 @@ return write_session(function()
   begin_writing()
   local before = head.rev
   head.rev = new_rev
-  head.status, head.owner, head.epoch, head.active = "running", request.owner, head.rev, text(now)
-  head.updated = later(head.updated, text(now))
+  head.status, head.owner, head.epoch, head.active = "running", request.owner, head.rev, now_text
+  head.updated = later(head.updated, now_text)
   return { "=", 1, head.epoch, head.rev, previous, before, holder, "0" }
 end)

@@ -12,7 +12,7 @@ return write_session(function()
   refusal = judge_guard()
   if refusal then return refusal end
   if is_new then begin_writing() end
-  put(SENDS, request.request_id, cmsgpack.pack({ request.fingerprint_sent, text(now), request.owner or false, false }))
+  put(SENDS, request.request_id, cmsgpack.pack({ request.fingerprint_sent, now_text, request.owner or false, false }))
   keep_newest(SENDS, request.limit)
   if is_new then moved(true) end
   return { "=", 1 }

@@ -6,6 +6,6 @@
 return write_session(function()
   local refusal = judge_existence() or judge_guard()
   if refusal then return refusal end
-  head.active = text(now)
+  head.active = now_text
   return { "=" }
 end)

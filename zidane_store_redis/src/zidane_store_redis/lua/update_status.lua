@@ -10,7 +10,7 @@ return write_session(function()
   begin_writing()
   head.status = request.status
   if request.status == "running" then
-    head.owner, head.active = request.owner or head.owner, text(now)
+    head.owner, head.active = request.owner or head.owner, now_text
   else
     head.owner, head.epoch = nil, nil
   end
