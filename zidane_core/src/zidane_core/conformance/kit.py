@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
-from uuid import UUID
+from uuid import uuid4
 
 from zidane_core.records import SessionData, SessionHeader, SessionMetaRow
 from zidane_core.store import Capabilities, SessionStore
@@ -18,7 +18,7 @@ from .target import Target
 
 
 class Kit:
-    """One check's surroundings. Ids are random, so nothing is assumed of what the store holds already."""
+    """One check's surroundings. Ids are random, so nothing is assumed of what the store holds or remembers."""
 
     def __init__(self, target: Target, capabilities: Capabilities, profile: Profile, seed: str) -> None:
         self.target, self.capabilities, self.profile = target, capabilities, profile
@@ -61,8 +61,8 @@ class Kit:
         return self.profile.count(full, least=least)
 
     def unique(self) -> str:
-        """A random name."""
-        return UUID(int=self.random.getrandbits(128), version=4).hex[:12]
+        """A random name. No seed repeats it: what a store remembers of an earlier run must not meet this one."""
+        return uuid4().hex[:12]
 
     def session_id(self, shape: str = "kit-{}", *, scope: str = "") -> str:
         """A new session id, removed after the check. `shape` may put awkward text around it."""

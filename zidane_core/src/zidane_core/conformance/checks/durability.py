@@ -34,7 +34,7 @@ async def acknowledged_is_kept(kit: Kit) -> None:
     """After SIGKILL of the writers every acknowledged append is there, once, in order; the last one, whole or not at
     all."""
     writers = 2 if kit.capabilities.shared in ("host", "network") else 1
-    for _ in range(kit.count(10)):
+    for _ in range(kit.count(5)):
         session_id = await kit.session()
         if writers == 1:
             await kit.store.aclose()
@@ -65,7 +65,7 @@ def _is_whole(kit: Kit, worker: Worker, writer: int, turn_ids: list[str], run_id
 @check("kill.creation-is-whole", sessions=50)
 async def creation_is_whole(kit: Kit) -> None:
     """A session whose creator was killed is there with all that its first write carried, or not at all."""
-    for _ in range(kit.count(6)):
+    for _ in range(kit.count(3)):
         prefix = kit.session_id("kit-made-{}")
         (worker,) = await _killed_amid(kit, "create-for-ever", [{"prefix": prefix}])
         store = await kit.open()

@@ -26,6 +26,8 @@ class Walks:
         self.kit, self._loop = kit, asyncio.get_running_loop()
         self.sessions = 3 if kit.capabilities.max_sessions is None else 1
         self.failed: list[Op] = []
+        self.failure: BrokenRuleError | None = None
+        """The first one: hypothesis has another opinion where repeating the walk goes well."""
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(STEP_SECONDS)
@@ -56,8 +58,10 @@ async def walk(kit: Kit) -> None:
     walks = Walks(kit)
     try:
         await asyncio.to_thread(_explore, walks, kit.random.getrandbits(32))
-    except BrokenRuleError as error:
-        raise await _shortened(walks, error) from error
+    except Exception as error:
+        if walks.failure is None:
+            raise
+        raise await _shortened(walks, walks.failure) from error
 
 
 async def _shortened(walks: Walks, error: BrokenRuleError) -> BrokenRuleError:
@@ -118,8 +122,12 @@ def _machine(walks: Walks) -> Any:
         @rule(op=ops)
         def step(self, op: Op) -> None:
             self.steps.append(op)
-            walks.failed = self.steps
-            walks.run(self.walk.step(op))
+            try:
+                walks.run(self.walk.step(op))
+            except BrokenRuleError as error:
+                if walks.failure is None:
+                    walks.failed, walks.failure = self.steps.copy(), error
+                raise
 
         def teardown(self) -> None:
             walks.run(self.walk.end())
