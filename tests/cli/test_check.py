@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from zidane_core.cli.app import app_with_plugins
 
-BROKEN = "tests.conformance.mutants.reading:ZeroIsAll"
+BROKEN = "tests.conformance.mutants.windows:ZeroIsAll"
 
 
 def zidane(*arguments: object) -> Result:

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from tests.conformance.mutants import capabilities, concurrent, processes, reading, writing
+from importlib import import_module
+
 from tests.conformance.mutants.base import MUTANTS, Mutant
 
-__all__ = ["MUTANTS", "Mutant", "capabilities", "concurrent", "processes", "reading", "writing"]
+for _name in (
+    "guards",
+    "moves",
+    "turns",
+    "creation",
+    "operations",
+    "windows",
+    "listings",
+    "ids",
+    "declarations",
+    "claims",
+    "collections",
+    "concurrent",
+    "interrupted",
+    "processes",
+):
+    import_module(f"{__name__}.{_name}")
+
+__all__ = ["MUTANTS", "Mutant"]

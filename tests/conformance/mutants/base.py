@@ -12,6 +12,7 @@ from tests.conformance.targets import damage_memory, memory_faults
 from zidane_core.conformance import Target
 from zidane_core.memory import MEMORY_CAPABILITIES, MemoryData, MemoryStore
 from zidane_core.memory.data import MemoryTransaction
+from zidane_core.records import SessionHeader
 from zidane_core.store import Capabilities
 
 SHARED = replace(MEMORY_CAPABILITIES, shared="process")
@@ -93,3 +94,8 @@ def broken_method(name: str, defect: str, method: str, body: Any, *killed_by: st
         return await body(inner, self, *args, **kwargs)
 
     add(name, defect, type(name, (MutantStore,), {method: broken}), *killed_by)
+
+
+def ghost(session_id: str) -> SessionHeader:
+    """The creation that nobody asked for."""
+    return SessionHeader(creation_id="ghost", created_at=0)

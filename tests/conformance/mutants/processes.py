@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +15,7 @@ from msgspec.structs import replace
 from tests.conformance.mutants.base import mutant
 from tests.conformance.mutants.whole_file import WholeFileStore
 from zidane_core.errors import StoreForkedError
+from zidane_core.records import SessionHistory
 
 
 @mutant(
@@ -20,7 +23,6 @@ from zidane_core.errors import StoreForkedError
     "guard.compare-and-swap-processes",
     "claim.across-processes",
     "create.across-processes",
-    "history.edit-amid-appends-processes",
 )
 class LockPerProcess(WholeFileStore):
     """The file is read when the store is opened and at reads, and written under a lock that only this process sees."""
@@ -30,8 +32,6 @@ class LockPerProcess(WholeFileStore):
         yield
 
     async def _write(self, step: Any) -> Any:
-        import asyncio
-
         self.fetch()
         transaction = self._transaction()
         answer = step(transaction)
@@ -40,6 +40,18 @@ class LockPerProcess(WholeFileStore):
         self._data.scopes, self._data.rev = kept
         self.store()
         return answer
+
+
+@mutant("history.edit-amid-appends-processes")
+class EditWithoutCompare(WholeFileStore):
+    """An edited history is saved over what was appended while it was edited."""
+
+    async def mutate_history(self, session_id: str, mutate: Any, **kwargs: Any) -> Any:
+        data = await self.load(session_id)
+        assert data is not None
+        after = mutate(SessionHistory(turns=data.turns, runs=data.runs))
+        await asyncio.sleep(0.3)
+        return await self.save(replace(data, turns=after.turns))
 
 
 @mutant("kill.acknowledged-is-kept", "exit.forgotten-close", "kill.rev-goes-on")
@@ -67,8 +79,6 @@ class TornWrite(WholeFileStore):
         if run is None:
             return await super().append_turns(session_id, turns, metadata=metadata, **kwargs)
         await super().append_turns(session_id, turns, **kwargs)
-        import time
-
         time.sleep(0.05)
         return await super().append_turns(session_id, [], run=run, metadata=metadata)
 
@@ -99,8 +109,6 @@ class WorksInAFork(WholeFileStore):
     """In a fork a call waits for a worker that is not there."""
 
     async def load(self, session_id: str, **kwargs: Any) -> Any:
-        import asyncio
-
         if self._lifecycle._pid != os.getpid():
             await asyncio.Event().wait()
         try:

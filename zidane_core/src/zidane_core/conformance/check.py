@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from zidane_core.store import CAPABILITIES
+
 if TYPE_CHECKING:
     from .kit import Kit
 
@@ -14,19 +16,6 @@ CheckFunction: TypeAlias = "Callable[[Kit], Awaitable[None]]"
 
 CORE = "core"
 """The capability of checks that every store has to pass."""
-
-CAPABILITIES = (
-    "meta",
-    "history",
-    "claims",
-    "send_requests",
-    "artifacts",
-    "schedules",
-    "ids",
-    "guards",
-    "operations",
-    "scopes",
-)
 
 LAYERS = {
     "examples": "one handle, one task",

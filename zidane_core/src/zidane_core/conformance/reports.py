@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from .check import CAPABILITIES, CORE
+from zidane_core.store import CAPABILITIES
+
+from .check import CORE
 from .results import Report, Result, State
 
 SIGNS = {

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from zidane_core.errors import ZidaneError
 from zidane_core.memory import MemoryStore
 from zidane_core.records import SessionData, SessionHeader, SessionHistory, SessionRun, SessionTurn
-from zidane_core.store import ArtifactFilter, Guard, RunClaim, SessionFilter, SessionStore, Written
+from zidane_core.store import CAPABILITIES, ArtifactFilter, Guard, RunClaim, SessionFilter, SessionStore, Written
 
 from . import samples
-from .check import CAPABILITIES
 from .expectations import equal
 from .kit import Kit
 

@@ -10,12 +10,12 @@ import msgspec
 
 from zidane_core.conformance import samples
 from zidane_core.conformance.calls import READS, SCHEDULE_WRITES, WRITES, Ask, Subject, prepare
-from zidane_core.conformance.check import CAPABILITIES, Collector
+from zidane_core.conformance.check import Collector
 from zidane_core.conformance.expectations import BrokenRuleError, equal, holds, outcome, raises
 from zidane_core.conformance.kit import Kit
 from zidane_core.conformance.recording import unrecorded
 from zidane_core.errors import CapacityError, UnsupportedError
-from zidane_core.store import Capabilities, Guard, Health, SessionStore
+from zidane_core.store import CAPABILITIES, Capabilities, Guard, Health, SessionStore
 
 check = Collector()
 
