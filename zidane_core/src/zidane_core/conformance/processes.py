@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -111,7 +111,7 @@ async def workers(
         requests = [
             {"target": kit.target.reference, "job": job, "arguments": each, "leave": leave} for each in arguments
         ]
-        await asyncio.gather(*(worker.start(request) for worker, request in zip(started, requests, strict=True)))
+        await together(*(worker.start(request) for worker, request in zip(started, requests, strict=True)))
         for number, each in enumerate(arguments, 1):
             kit.transcript.note(f"worker {number}: {job} {each}", "started")
         yield started
@@ -122,12 +122,23 @@ async def run_workers(kit: Kit, job: str, arguments: list[dict[str, Any]]) -> li
     told: list[dict[str, Any]] = []
     here = await kit.open()
     async with workers(kit, job, arguments[1:]) as started:
-        await asyncio.gather(*(worker.go() for worker in started))
-        await asyncio.gather(JOBS[job](here, told.append, **arguments[0]), *(worker.listen() for worker in started))
-        codes = await asyncio.gather(*(worker.exit_code() for worker in started))
+        await together(*(worker.go() for worker in started))
+        await together(JOBS[job](here, told.append, **arguments[0]), *(worker.listen() for worker in started))
+        codes = await together(*(worker.exit_code() for worker in started))
         if any(codes):
             raise BrokenRuleError(f"the exit codes of the {job} workers", expected="0 each", found=f"{codes}")
         return [told, *(worker.told for worker in started)]
+
+
+async def together(*calls: Awaitable[Any]) -> list[Any]:
+    """All of their answers; when one fails the others are ended before its error goes on."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _spawn() -> asyncio.subprocess.Process:

@@ -9,7 +9,7 @@ from zidane_core.claims import claim_run
 from zidane_core.conformance.check import Collector
 from zidane_core.conformance.expectations import equal, holds, raises
 from zidane_core.conformance.kit import Kit
-from zidane_core.conformance.processes import Worker, workers
+from zidane_core.conformance.processes import Worker, together, workers
 from zidane_core.conformance.samples import owner, run, turn, turns
 from zidane_core.errors import RunFencedError
 from zidane_core.store import Guard
@@ -20,9 +20,9 @@ check = Collector(layer="crash")
 async def _killed_amid(kit: Kit, job: str, arguments: list[dict[str, Any]]) -> list[Worker]:
     """Let workers write for ever, and kill them at some moment after the first acknowledgements."""
     async with workers(kit, job, arguments) as started:
-        await asyncio.gather(*(worker.go() for worker in started))
+        await together(*(worker.go() for worker in started))
         lines = kit.random.randint(1, 12)
-        await asyncio.gather(*(worker.listen(lines) for worker in started))
+        await together(*(worker.listen(lines) for worker in started))
         await asyncio.sleep(kit.random.random() * 0.02)  # any moment will do
         for worker in started:
             await worker.kill()
