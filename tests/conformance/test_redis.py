@@ -77,6 +77,7 @@ class TestOneServer(_Served):
         server.stop()
 
 
+@pytest.mark.thorough
 class TestDebianServer(_Served):
     """Debian's redis-server 7.0, where it is installed."""
 
@@ -106,6 +107,7 @@ class TestCluster(_Served):
         cluster.stop()
 
 
+@pytest.mark.thorough
 class TestSentinels(_Served):
     """A primary with a replica, under three sentinels; writes wait for the replica."""
 
