@@ -1,6 +1,6 @@
 """Every broken store against every check: `python -m tests.conformance.matrix [mutant ...]`.
 
-It prints mutants × layers with the checks that caught each, survivors, and the MUST checks that killed nothing.
+It prints mutants by layers with the checks that caught each, survivors, and the MUST checks that killed nothing.
 """
 
 from __future__ import annotations

@@ -1,45 +1,78 @@
-"""The remote store keeps the whole contract, through a real socket, whatever store its server serves."""
+"""The remote store keeps the whole contract, through a real socket, whatever store is served at its other end.
+
+The kit's worker processes and its SIGKILL layer are clients here; the server's own death under load is in
+`tests/store_remote/test_process.py`.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.store_redis.servers import RunningServer
+from tests.store_remote.serving import ServerProcess
 from zidane_core.conformance import StoreConformance
 
-from ..store_remote.serving import ServerProcess
 
-FOLDER = tempfile.TemporaryDirectory(prefix="zidane-conformance-")
+class _Served(StoreConformance):
+    """A run of the kit on a server of its own."""
 
+    __test__ = False
+    query = ""
 
-class ServedStore:
-    """A class's target: the URL of a server, in a process of its own, that is started when the first check needs it."""
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def _running(cls) -> Iterator[None]:
+        with cls.store() as store_url, ServerProcess(store_url) as server:
+            cls.target = server.url + cls.query
+            yield
 
-    running: list[ServerProcess] = []
-
-    def __init__(self, store_url: str) -> None:
-        self._server = ServerProcess(store_url)
-
-    def __get__(self, instance: object, owner: type) -> str:
-        if not self._server.url:
-            self.running.append(self._server)
-            self._server.start()
-        return self._server.url
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _stop_the_servers() -> Iterator[None]:
-    yield
-    for server in ServedStore.running:
-        server.kill()
+    @staticmethod
+    def store() -> AbstractContextManager[str]:
+        """The URL of the store to serve, for as long as it is needed."""
+        raise NotImplementedError
 
 
-class TestOverMemory(StoreConformance):
-    target = ServedStore("memory://")
+class TestOverMemory(_Served):
+    """By httpx2, as where it is installed."""
+
+    __test__ = True
+
+    @staticmethod
+    @contextmanager
+    def store() -> Iterator[str]:
+        yield "memory://"
 
 
-class TestOverSqlite(StoreConformance):
-    target = ServedStore(f"sqlite:///{Path(FOLDER.name) / 'served.db'}")
+@pytest.mark.thorough
+class TestByHttpx(TestOverMemory):
+    """By httpx, whose requests are never cancelled."""
+
+    query = "?library=httpx"
+
+
+@pytest.mark.thorough
+class TestOverSqlite(_Served):
+    __test__ = True
+
+    @staticmethod
+    @contextmanager
+    def store() -> Iterator[str]:
+        with tempfile.TemporaryDirectory(prefix="zidane-served-") as folder:
+            yield f"sqlite:///{Path(folder) / 'served.db'}"
+
+
+@pytest.mark.thorough
+class TestOverRedis(_Served):
+    __test__ = True
+
+    @staticmethod
+    @contextmanager
+    def store() -> Iterator[str]:
+        server = RunningServer("--appendonly", "yes")
+        yield server.url
+        server.stop()

@@ -12,6 +12,7 @@ import pytest
 from zidane_core import (
     RunErrorDetail,
     RunStats,
+    SessionRun,
     SessionTurn,
     StoreUnavailableError,
     create_session,
@@ -78,6 +79,13 @@ async def test_aborted_and_failed_runs_keep_what_they_used(store: MemoryStore, s
         "529",
         5,
     )
+
+
+async def test_a_session_keeps_its_own_copy_of_a_record(store: MemoryStore, session: Session) -> None:
+    run = SessionRun(id="r", status="completed", prompt="", started_at=1, total_usage={"input": 1})
+    await session.update_run(run)
+    run.total_usage["input"] = 2  # type: ignore[index]
+    assert session.runs[0].total_usage == (await stored(store)).runs[0].total_usage == {"input": 1}
 
 
 async def test_a_run_that_never_started_cannot_end(session: Session) -> None:

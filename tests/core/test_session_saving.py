@@ -43,6 +43,23 @@ async def stored_ids(store: MemoryStore) -> list[str]:
     return [turn.id for turn in await store.get_turns("s")]
 
 
+async def test_a_refresh_keeps_what_is_not_saved_yet(store: MemoryStore, session: Session, turn: Turn) -> None:
+    """A refresh by hand, and the one at the beginning of a run."""
+    other = await loaded(store)
+    for number, refresh in enumerate((session.refresh, session.run("hello").__aenter__)):
+        other.set_meta("b", number)
+        await other.save()
+        session.set_agent_id(f"agent {number}")
+        session.set_meta("a", number)
+        session.delete_meta("c")
+        await refresh()
+        assert (session.agent_id, session.metadata) == (f"agent {number}", {"a": number, "b": number})
+        await session.save()
+        stored = await store.load("s")
+        assert stored is not None
+        assert (stored.agent_id, stored.metadata) == (f"agent {number}", {"a": number, "b": number})
+
+
 async def test_two_windows_that_save_different_keys_both_keep_theirs(store: MemoryStore, session: Session) -> None:
     other = await loaded(store)
     session.set_meta("a", "mine")

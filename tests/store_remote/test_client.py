@@ -54,6 +54,10 @@ async def test_a_redirect_is_refused_and_not_followed(status: int, library: str)
         with served(redirecting) as url, pytest.raises(RedirectRefusedError, match="localhost") as caught:
             async with RemoteStore(url, token="secret", library=library):
                 pass
+        with served(redirecting) as url:
+            async with importlib.import_module(library).AsyncClient(follow_redirects=True) as client:
+                with pytest.raises(RedirectRefusedError):
+                    await RemoteStore(url, token="secret", client=client).__aenter__()
     assert visitors == []
     assert "secret" not in str(caught.value)
     assert not caught.value.retryable

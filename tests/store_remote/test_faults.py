@@ -7,13 +7,17 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from zidane_core.errors import AuthenticationError, StoreBusyError, StoreUnavailableError
+from zidane_core.memory import MemoryStore
 from zidane_core.records import SessionHeader, SessionTurn
-from zidane_core.store import Guard, Written
+from zidane_core.store import Capabilities, Guard, Written
 from zidane_store_remote import RemoteStore
+from zidane_store_remote.server import create_app
 
 from .fault_proxy import FAULTS_AFTER, FAULTS_BEFORE, FaultProxy, faulty
+from .serving import served
 
 Turn = Callable[..., SessionTurn]
 Header = Callable[..., SessionHeader]
@@ -96,6 +100,33 @@ async def test_a_write_without_an_answer_says_that_it_may_have_happened(
         with pytest.raises(StoreUnavailableError) as both:
             await store.append_turns(name, [turn("t3")])
         assert both.value.outcome_unknown, "an earlier try may have taken effect, whatever the last one says"
+
+
+class Forgetful(MemoryStore):
+    """Keeps no operations."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, operations=False)
+
+
+@pytest.mark.parametrize("fault", ["drop", "cut", "502"])
+async def test_where_no_operations_are_kept_an_unsafe_write_is_not_repeated(fault: str, header: Header) -> None:
+    """A delete that may have happened is told as such, instead of being sent again and answered with False."""
+    with served(create_app(Forgetful(), tokens=None, opens_store=True)) as url:
+        async with faulty(url) as proxy, impatient(proxy) as store:
+            assert not store.capabilities.operations
+            await store.append_turns("s", [], create=header())
+            proxy.plan([fault])
+            with pytest.raises(StoreUnavailableError) as caught:
+                await store.delete("s")
+            assert caught.value.outcome_unknown
+            assert proxy.seen == [fault]
+            proxy.plan(["refuse"])
+            assert await store.load("s") is None or fault == "502", "reads are repeated all the same"
+            proxy.plan(["429"])
+            await store.delete("s")
+            assert proxy.seen == ["429", "none"], "what surely did nothing may be repeated"
 
 
 async def test_a_dead_server_is_a_typed_error_in_bounded_time(unused_port: int) -> None:

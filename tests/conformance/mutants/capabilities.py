@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -217,7 +217,7 @@ class PatchReplaces(MutantStore):
 
     async def patch_meta(self, session_id: str, patch: Any, **kwargs: Any) -> Any:
         data = await self.load(session_id)
-        removed = {key: msgspec.UNSET for key in (data.metadata if data is not None else ())}
+        removed = dict.fromkeys(data.metadata if data is not None else (), msgspec.UNSET)
         return await super().patch_meta(session_id, {**removed, **patch}, **kwargs)
 
     async def save_meta(self, session: Any, *, keys: Any = None, **kwargs: Any) -> Any:
@@ -226,7 +226,7 @@ class PatchReplaces(MutantStore):
     async def append_turns(self, session_id: str, turns: Any, *, metadata: Any = None, **kwargs: Any) -> Any:
         data = await self.load(session_id)
         if metadata is not None and data is not None:
-            metadata = {**{key: msgspec.UNSET for key in data.metadata}, **metadata}
+            metadata = {**dict.fromkeys(data.metadata, msgspec.UNSET), **metadata}
         return await super().append_turns(session_id, turns, metadata=metadata, **kwargs)
 
 
@@ -472,7 +472,7 @@ class EmptyStore:
     capabilities = Capabilities()
     scope = ""
 
-    async def __aenter__(self) -> EmptyStore:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -510,7 +510,7 @@ class Forwarding:
     def capabilities(self) -> Capabilities:
         return MEMORY_CAPABILITIES
 
-    async def __aenter__(self) -> Forwarding:
+    async def __aenter__(self) -> Self:
         await self.inner.__aenter__()
         return self
 

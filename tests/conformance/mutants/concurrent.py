@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import threading
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -295,10 +296,8 @@ class SwallowsCancellation(MutantStore):
     """A cancelled call answers as if nothing had been."""
 
     async def _write(self, step: Any) -> Any:
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            pass
         return await super()._write(step)
 
 
@@ -310,10 +309,7 @@ class AnswersShift(MutantStore):
         waiting = self.__dict__.setdefault("waiting", [])
         answer = await super()._read(step)
         waiting.append(answer)
-        try:
-            await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            raise
+        await asyncio.sleep(0)
         return waiting.pop(0)
 
 

@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from tests.conformance.mutants.base import MutantStore, broken_method, broken_transaction, mutant
-
 from zidane_core.errors import CorruptRecordError, InvalidIdError, SessionNotFoundError
 from zidane_core.memory.data import MemoryTransaction
 from zidane_core.store import Page, SessionFilter

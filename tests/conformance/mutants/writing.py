@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-
 import time
-
 from typing import Any
 
 from msgspec.structs import replace
 
 from tests.conformance.mutants.base import MutantStore, broken_method, broken_transaction, mutant
-
 from zidane_core.errors import (
     ContentTooLargeError,
     InvalidContentError,
@@ -166,7 +163,6 @@ broken_transaction(
     "every write, a metadata patch too, moves updated_at",
     "rev.touches",
     "rev.touch-false",
-    "meta.patch",
     put_head=_put_head_always_now,
 )
 broken_transaction(
@@ -203,18 +199,20 @@ broken_method(
     "artifact.counted",
     "alias.what-was-read",
 )
-broken_method(
-    "MetaWithoutOwner",
-    "meta rows leave the owner and the epoch out",
-    "get_meta",
-    lambda inner, self, session_id: _without_owner(inner, self, session_id),
-    "rev.same-everywhere",
-)
 
 
 async def _without_owner(inner: Any, self: Any, session_id: str) -> Any:
     row = await inner(self, session_id)
     return None if row is None else replace(row, run_owner=None, epoch=None)
+
+
+broken_method(
+    "MetaWithoutOwner",
+    "meta rows leave the owner and the epoch out",
+    "get_meta",
+    _without_owner,
+    "rev.same-everywhere",
+)
 
 
 async def _wrong_answer(inner: Any, self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -60,8 +60,12 @@ async def serve(arguments: argparse.Namespace) -> None:
             server_header=False,
         )
         for each in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when it is done, before we are
-            signal.signal(each, lambda *_: None)
+            signal.signal(each, _nothing_more)
         await _Server(config, str(StoreURL(arguments.url))).serve()
+
+
+def _nothing_more(number: int, frame: object) -> None:
+    """The signal has been obeyed."""
 
 
 def _parser() -> argparse.ArgumentParser:

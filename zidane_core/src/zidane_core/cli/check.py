@@ -69,7 +69,7 @@ def _run(
     seed: int | None,
     console: Console | None,
 ) -> Report:
-    from zidane_core.conformance import Baseline, Result, State, run_conformance
+    from zidane_core.conformance import Baseline, State, run_conformance
 
     if str(Path.cwd()) not in sys.path:  # a module:attribute is looked for where the command is run
         sys.path.insert(0, str(Path.cwd()))

@@ -151,6 +151,8 @@ class Kit:
             raise CanaryError(error) from error
 
     async def _clean_up(self, store: SessionStore) -> None:
+        if self._is_private:
+            return
         for scope, session_id in self._sessions:
             await (store.in_scope(scope) if scope else store).delete(session_id)
         for schedule_id in self._schedules if self.declares("schedules") else []:

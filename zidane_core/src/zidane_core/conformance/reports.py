@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from xml.etree import ElementTree as ET  # noqa: S405 -- it is only written here
+from xml.etree import ElementTree as ET
 
 from .check import CAPABILITIES, CORE
 from .results import Report, Result, State
@@ -14,7 +14,7 @@ SIGNS = {
     State.PASS: "✓",
     State.FAIL: "✗",
     State.KNOWN_FAILURE: "~",
-    State.NOT_APPLICABLE: "–",
+    State.NOT_APPLICABLE: "-",
     State.NOT_RUN: "?",
     State.KIT_ERROR: "!",
 }
@@ -134,4 +134,4 @@ def _cell(results: Sequence[Mapping[str, Any]]) -> str:
     known = states.count(State.KNOWN_FAILURE)
     if failed or known:
         return f"✗ {failed + known} of {len(states)}"
-    return f"✓ {passed}" if passed else "–"
+    return f"✓ {passed}" if passed else "-"

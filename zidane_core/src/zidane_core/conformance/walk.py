@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from zidane_core.errors import ZidaneError
 from zidane_core.memory import MemoryStore
-from zidane_core.records import SessionHistory
+from zidane_core.records import SessionData, SessionHeader, SessionHistory, SessionRun, SessionTurn
 from zidane_core.store import ArtifactFilter, Guard, RunClaim, SessionFilter, SessionStore, Written
 
 from . import samples
@@ -81,13 +81,13 @@ class Context:
 Act: TypeAlias = "Callable[[Context, Op, Guard], Awaitable[object]]"
 
 
-def _header(op: Op) -> samples.SessionHeader | None:
+def _header(op: Op) -> SessionHeader | None:
     if op.b % 3 == 0:
         return None
     return samples.header(f"creation-{op.b % 2}", agent_id=f"agent-{op.b % 2}", metadata={"c": op.b})
 
 
-def _turns(op: Op) -> list[samples.SessionTurn]:
+def _turns(op: Op) -> list[SessionTurn]:
     return [samples.turn(op.a, op.text), *([samples.turn(op.a + 1, op.text)] if op.b % 2 else [])]
 
 
@@ -95,11 +95,11 @@ def _patch(op: Op) -> dict[str, Any]:
     return {f"k{op.a % 3}": op.text if op.b % 2 else msgspec.UNSET}
 
 
-def _run(op: Op) -> samples.SessionRun:
+def _run(op: Op) -> SessionRun:
     return samples.run(f"r{op.a % 3}", label=op.text)
 
 
-def _data(c: Context, op: Op) -> samples.SessionData:
+def _data(c: Context, op: Op) -> SessionData:
     return samples.snapshot(
         c.session_id,
         turns=_turns(op),

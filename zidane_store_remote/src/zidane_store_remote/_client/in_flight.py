@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -61,7 +61,7 @@ class InFlight:
             await over.wait()
 
     @contextmanager
-    def _known(self) -> Iterator[anyio.CancelScope]:
+    def _known(self) -> Generator[anyio.CancelScope]:
         if self._closed:
             raise StoreClosedError(self._store)
         scope, over = anyio.CancelScope(), anyio.Event()

@@ -117,7 +117,8 @@ class Transport:
     async def _exchange(self, request: Request, read: Reader[T], deadline: float) -> T:
         client = self._client
         try:
-            response = await client.send(self._outgoing(client, request, deadline), stream=True)
+            outgoing = self._outgoing(client, request, deadline)
+            response = await client.send(outgoing, stream=True, follow_redirects=False)
             try:
                 return await read_answer(response, read, limit=self._settings.max_answer_bytes, deadline=deadline)
             finally:

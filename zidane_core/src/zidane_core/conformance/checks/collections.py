@@ -65,17 +65,15 @@ async def send_settled(kit: Kit) -> None:
 async def send_kept(kit: Kit) -> None:
     """A session keeps its 256 newest request ids; the oldest goes first."""
     session_id = await kit.session()
-    extra = 3
+    extra, total = 3, SEND_REQUEST_HISTORY + 3
     with kit.unseen():
-        for at in range(SEND_REQUEST_HISTORY + extra):
+        for at in range(extra):
             await kit.store.claim_send_request(session_id, f"q{at}", "print")
-            if at == 10:  # settling an old one does not make it new
-                await kit.store.settle_send_request(session_id, "q0", "done")
-        found = [
-            at
-            for at in range(SEND_REQUEST_HISTORY + extra)
-            if await kit.store.find_send_request(session_id, f"q{at}") is not None
-        ]
+        await kit.store.settle_send_request(session_id, "q0", "done")  # which does not make it new
+        later = [kit.store.claim_send_request(session_id, f"q{at}", "print") for at in range(extra, total)]
+        await asyncio.gather(*later)
+        records = await asyncio.gather(*(kit.store.find_send_request(session_id, f"q{at}") for at in range(total)))
+    found = [at for at, record in enumerate(records) if record is not None]
     equal(found, list(range(extra, SEND_REQUEST_HISTORY + extra)), "the request ids that are kept")
 
 
@@ -162,9 +160,11 @@ async def artifact_cap(kit: Kit) -> None:
     """A session keeps at most 200 artifacts: one more drops the oldest file, and other kinds only after all files."""
     session_id = await kit.session()
     with kit.unseen():
-        for at in range(ARTIFACTS_PER_SESSION_CAP):
-            kind = "file" if at in (50, 51) else "commit"
-            await kit.store.upsert_artifact(artifact(session_id, f"a{at}", kind=kind, created_at=EPOCH_MS - at))
+        rows = [
+            artifact(session_id, f"a{at}", kind="file" if at in (50, 51) else "commit", created_at=EPOCH_MS - at)
+            for at in range(ARTIFACTS_PER_SESSION_CAP)
+        ]
+        await asyncio.gather(*(kit.store.upsert_artifact(row) for row in rows))
         await kit.store.upsert_artifact(artifact(session_id, "again", uri="file:///a7", kind="commit"))
     equal(len(await _artifacts(kit, session_id)), ARTIFACTS_PER_SESSION_CAP, "how many artifacts there are at the cap")
     for added, evicted in (("n0", "a51"), ("n1", "a50"), ("n2", "a199")):

@@ -55,8 +55,7 @@ def _told(value: Any) -> Any:
     if isinstance(value, dict):
         return ["dict", *((key, _told(item)) for key, item in cast("dict[str, Any]", value).items())]
     if isinstance(value, list):
-        items: list[Any] = value
-        return ["list", *map(_told, items)]
+        return ["list", *map(_told, cast("list[object]", value))]
     if isinstance(value, float):
         return ("float", value, math.copysign(1, value))
     return (type(value).__name__, value)

@@ -1,4 +1,4 @@
-"""Damage: what cannot be read is an error that names it, never a shorter answer. The target's `damage` hook makes it."""
+"""Damage: what cannot be read is an error that names it, never a shorter answer. The target's hook makes it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def damaged_turn(kit: Kit) -> None:
 
 @check("damage.run-and-metadata")
 async def damaged_run_and_metadata(kit: Kit) -> None:
-    """A damaged run, or damaged metadata, is CorruptRecordError on load; a tolerant load gives the rest with a report."""
+    """A damaged run, or metadata that is damaged, is CorruptRecordError; a tolerant load reports it and gives the rest."""
     for what, key, where in (("run", "r1", "run 'r1'"), ("metadata", "", "the metadata")):
         session_id = await kit.session(2, metadata={"k": 1})
         for run_id in ("r0", "r1", "r2"):

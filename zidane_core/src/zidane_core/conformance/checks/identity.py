@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from zidane_core.conformance import samples
 from zidane_core.conformance.calls import READS, SCHEDULE_WRITES, WRITES, Ask, Subject
@@ -93,9 +96,11 @@ async def apart(kit: Kit) -> None:
     """Any non-empty text of up to 512 characters without NUL is an id, and no two sessions share anything, deletion
     included."""
     ids = awkward(kit.unique())
-    for at, session_id in enumerate(ids):
-        kit.adopt(session_id)
-        await kit.store.append_turns(session_id, [turn(0, f"of {at}")], create=kit.header(), metadata={"at": at})
+    calls = [
+        kit.store.append_turns(kit.adopt(session_id), [turn(0, f"of {at}")], create=kit.header(), metadata={"at": at})
+        for at, session_id in enumerate(ids)
+    ]
+    await asyncio.gather(*calls)
     await _are_whole(kit, dict(enumerate(ids)))
     left = dict(enumerate(ids))
     for at in list(left)[::2]:
@@ -121,23 +126,27 @@ async def awkward_parts(kit: Kit) -> None:
     session_id = await kit.session()
     ids = awkward("p")
     await kit.store.append_turns(session_id, [turn(at, id=each) for at, each in enumerate(ids)])
-    for each in ids:
+    await kit.store.update_run(session_id, samples.run(ids[0]))
+    await kit.store.save(replace(await kit.loaded(session_id), runs=[samples.run(each) for each in ids]))
+    for each in ids[::4]:
         await kit.store.update_run(session_id, samples.run(each))
     found = await kit.loaded(session_id)
     equal([each.id for each in found.turns], ids, "the turn ids")
     equal([each.id for each in found.runs], ids, "the run ids")
     if kit.declares("artifacts"):
-        for each in ids:
-            await kit.store.upsert_artifact(samples.artifact(session_id, each))
+        await asyncio.gather(*(kit.store.upsert_artifact(samples.artifact(session_id, each)) for each in ids))
         await kit.store.delete_artifact(session_id, ids[0])
         listed = {row.id for row in await kit.store.list_artifacts() if row.session_id == session_id}
         equal(listed, set(ids[1:]), "the artifact ids")
     if kit.declares("send_requests"):
-        claims = [(await kit.store.claim_send_request(session_id, each, each)).claimed for each in ids]
-        equal(claims, [True] * len(ids), "the claims of awkward request ids")
+        claims = await asyncio.gather(*(kit.store.claim_send_request(session_id, each, each) for each in ids))
+        equal([each.claimed for each in claims], [True] * len(ids), "the claims of awkward request ids")
     if kit.declares("operations"):
-        revs = [(await kit.store.append_turns(session_id, [], guard=Guard(op_id=each))).added for each in ids]
-        equal(revs, [0] * len(ids), "appends under awkward operation ids")
+        calls = [
+            kit.store.append_turns(session_id, [turn(900 + at)], guard=Guard(op_id=each)) for at, each in enumerate(ids)
+        ]
+        added = [each.added for each in await asyncio.gather(*calls)]
+        equal(added, [1] * len(ids), "appends under awkward operation ids")
 
 
 @check("id.awkward-schedules", capability="schedules")

@@ -86,7 +86,7 @@ def _explore(walks: Walks, seed: int) -> None:
         deadline=None,
         database=None,
         phases=[hypothesis.Phase.generate],  # its own shortening has no time limit; `_shortened` has
-        suppress_health_check=list(hypothesis.HealthCheck),
+        suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
     )
     machine = hypothesis.seed(seed)(_machine(walks))
     with reporting.with_reporter(lambda _: None):  # the transcript tells the walk
