@@ -10,8 +10,9 @@ import anyio.lowlevel
 from msgspec.structs import replace
 
 from zidane_core import codec
-from zidane_core.cas import HEAD, CasStore, cas_capabilities
+from zidane_core.cas import HEAD, CasStore
 from zidane_core.cas.transaction import GroupState
+from zidane_core.store import full_capabilities
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,99}")
 
@@ -53,7 +54,7 @@ class DictStore(CasStore):
         *,
         shared: Literal["instance", "process"] = "instance",
     ) -> None:
-        super().__init__("dict", cas_capabilities(durable="no", shared=shared))
+        super().__init__("dict", full_capabilities(durable="no", shared=shared))
         self._backend, self._clock = backend, clock
 
     async def get(self, group: str, keys: Sequence[str]) -> Mapping[str, bytes]:

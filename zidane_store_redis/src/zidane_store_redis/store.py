@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from zidane_core.errors import SchemaTooNewError, StoreError, StoreUnavailableError
 from zidane_core.opening import StoreURL
-from zidane_core.store import Capabilities, Health
+from zidane_core.store import Capabilities, Health, full_capabilities
 
 from . import _scripts as scripts
 from ._calls import Calls
@@ -25,17 +25,7 @@ _NO_OPTIONS = RedisOptions()
 
 def redis_capabilities(durable: Literal["no", "process", "power"] = "process") -> Capabilities:
     """Everything; how durable it is, the server's configuration decides."""
-    return Capabilities(
-        meta=True,
-        history=True,
-        claims=True,
-        send_requests=True,
-        artifacts=True,
-        schedules=True,
-        ids=True,
-        guards=True,
-        operations=True,
-        scopes=True,
+    return full_capabilities(
         durable=durable,
         shared="network",
     )

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import cycle
 from typing import Literal, TypeVar
 
-from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore
+from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore, full_capabilities
 
 from ._checkpoint import Checkpoints, has_wal_reset_bug
 from ._connection import Connection
@@ -28,17 +28,7 @@ Synchronous = Literal["full", "normal"]
 def capabilities_of(path: str, synchronous: Synchronous) -> Capabilities:
     """What a store on this path declares."""
     private = path == MEMORY
-    return Capabilities(
-        meta=True,
-        history=True,
-        claims=True,
-        send_requests=True,
-        artifacts=True,
-        schedules=True,
-        ids=True,
-        guards=True,
-        operations=True,
-        scopes=True,
+    return full_capabilities(
         durable="no" if private else "power" if synchronous == "full" else "process",
         shared="instance" if private else "host",
     )

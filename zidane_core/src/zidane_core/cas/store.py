@@ -7,7 +7,7 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
 import anyio
@@ -45,32 +45,6 @@ _ALL_OF_A_SESSION = (
     Want(span=item_span(contract.RUN)),
     Want(keys=(item_key(contract.METADATA, ""),)),
 )
-
-
-def cas_capabilities(
-    *,
-    durable: Literal["no", "process", "power"],
-    shared: Literal["instance", "process", "host", "network"],
-    max_turn_bytes: int | None = None,
-    max_batch_turns: int | None = None,
-) -> Capabilities:
-    """What a `CasStore` declares: all of the contract, with what depends on the database."""
-    return Capabilities(
-        meta=True,
-        history=True,
-        claims=True,
-        send_requests=True,
-        artifacts=True,
-        schedules=True,
-        ids=True,
-        guards=True,
-        operations=True,
-        scopes=True,
-        durable=durable,
-        shared=shared,
-        max_turn_bytes=max_turn_bytes,
-        max_batch_turns=max_batch_turns,
-    )
 
 
 class CasStore(TransactionalStore):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from zidane_core.opening import InstalledStore, installed_stores
-from zidane_core.store import Capabilities
+from zidane_core.store import CAPABILITIES, Capabilities
 
 from .exits import FAILED
 
@@ -39,10 +39,12 @@ def _table(rows: list[InstalledStore]) -> Table:
         if declared is None:
             told = ["", "", f"[red]{row.error}[/red]"]
         else:
-            told = [declared.durable, declared.shared, row.error or ", ".join(_names(declared))]
+            told = [declared.durable, declared.shared, row.error or _told(declared)]
         table.add_row(f"{row.scheme}://", row.distribution, row.version, *told)
     return table
 
 
-def _names(declared: Capabilities) -> list[str]:
-    return [name for name in Capabilities.__struct_fields__ if getattr(declared, name) is True]
+def _told(declared: Capabilities) -> str:
+    """Its capabilities in few words."""
+    names = [name for name in CAPABILITIES if getattr(declared, name)]
+    return "all" if len(names) == len(CAPABILITIES) else ", ".join(names) or "told once it is open"

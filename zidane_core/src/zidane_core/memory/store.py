@@ -8,23 +8,13 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from zidane_core.clock import wall_clock_ms
-from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore
+from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore, full_capabilities
 
 from .data import MemoryData, MemoryTransaction
 
 T = TypeVar("T")
 
-MEMORY_CAPABILITIES = Capabilities(
-    meta=True,
-    history=True,
-    claims=True,
-    send_requests=True,
-    artifacts=True,
-    schedules=True,
-    ids=True,
-    guards=True,
-    operations=True,
-    scopes=True,
+MEMORY_CAPABILITIES = full_capabilities(
     durable="no",
     shared="instance",
 )

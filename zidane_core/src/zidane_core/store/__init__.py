@@ -30,6 +30,7 @@ from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
 from .transactional import TransactionalStore
 from .values import (
+    CAPABILITIES,
     NO_GUARD,
     ArtifactFilter,
     Capabilities,
@@ -41,6 +42,7 @@ from .values import (
     SendRequestClaim,
     SessionFilter,
     Written,
+    full_capabilities,
 )
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "ARTIFACT_KINDS",
     "ARTIFACT_LABEL_MAX_CHARS",
     "ARTIFACT_META_MAX_BYTES",
+    "CAPABILITIES",
     "FIRE_HISTORY",
     "NO_GUARD",
     "OPERATION_HISTORY",
@@ -85,6 +88,7 @@ __all__ = [
     "decode_runs",
     "decode_turns",
     "fingerprint_of",
+    "full_capabilities",
     "matches_artifact_filter",
     "matches_session_filter",
     "may_fire",

@@ -120,6 +120,39 @@ class Capabilities(Record, frozen=True, kw_only=True):
     max_batch_turns: int | None = None
 
 
+CAPABILITIES = (
+    "meta",
+    "history",
+    "claims",
+    "send_requests",
+    "artifacts",
+    "schedules",
+    "ids",
+    "guards",
+    "operations",
+    "scopes",
+)
+"""Their names: the fields of `Capabilities` that are either declared or not."""
+
+
+def full_capabilities(
+    *,
+    durable: Literal["no", "process", "power"],
+    shared: Literal["instance", "process", "host", "network"],
+    max_turn_bytes: int | None = None,
+    max_batch_turns: int | None = None,
+) -> Capabilities:
+    """What a store declares that has all of the contract; what depends on its backend is given."""
+    everything: dict[str, Any] = dict.fromkeys(CAPABILITIES, True)
+    return Capabilities(
+        **everything,
+        durable=durable,
+        shared=shared,
+        max_turn_bytes=max_turn_bytes,
+        max_batch_turns=max_batch_turns,
+    )
+
+
 class Health(Record, frozen=True, kw_only=True):
     """What a store says of its backend. `details` are the backend's own facts, without secrets."""
 

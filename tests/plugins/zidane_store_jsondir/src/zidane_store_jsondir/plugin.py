@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import pluggy
 
-from zidane_core.cas import cas_capabilities
 from zidane_core.opening import StoreURL
-from zidane_core.store import Capabilities, SessionStore
+from zidane_core.store import Capabilities, SessionStore, full_capabilities
 
 from .store import JsonDirStore
 
@@ -29,7 +28,7 @@ def zidane_store_options() -> type[msgspec.Struct]:
 
 @hookimpl
 def zidane_store_capabilities(url: StoreURL) -> Capabilities:
-    return cas_capabilities(durable="power", shared="host")
+    return full_capabilities(durable="power", shared="host")
 
 
 @hookimpl

@@ -13,15 +13,16 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from zidane_core.cas import HEAD, CasStore, cas_capabilities
+from zidane_core.cas import HEAD, CasStore
 from zidane_core.errors import CorruptRecordError, StoreFullError, StoreUnavailableError
+from zidane_core.store import full_capabilities
 
 
 class JsonDirStore(CasStore):
     """Sessions in a directory of the local disk, whose parent exists. A commit rewrites its session's file."""
 
     def __init__(self, directory: str | os.PathLike[str], *, fsync: bool = True) -> None:
-        capabilities = cas_capabilities(durable="power" if fsync else "process", shared="host")
+        capabilities = full_capabilities(durable="power" if fsync else "process", shared="host")
         super().__init__(f"jsondir:///{directory}", capabilities)
         self._directory, self._fsync = Path(directory), fsync
 
