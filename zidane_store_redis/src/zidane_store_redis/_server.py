@@ -102,6 +102,14 @@ class ClusterServer(Server):
         """Read the cluster's layout anew. Connections stay: calls of others are under way on them."""
         await cast("RedisCluster", self.client).nodes_manager.initialize()
 
+    async def aclose(self) -> None:
+        """Close all nodes: redis-py closes none of a client that was cancelled before it knew the cluster."""
+        await super().aclose()
+        if self._owns:
+            nodes = cast("RedisCluster", self.client).nodes_manager
+            await to_its_end(nodes.aclose())
+            await to_its_end(nodes.aclose("startup_nodes"))
+
     async def facts(self, section: str) -> list[dict[str, Any]]:
         cluster = cast("Any", self.client)
         found: Any = await cluster.execute_command("INFO", section, target_nodes=RedisCluster.PRIMARIES)
