@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from typing import cast
 
 import pytest
 from redis.asyncio import Redis, RedisCluster
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from tests.store_redis.servers import Cluster, RunningServer, Sentinels, debian_binary
 from zidane_core.conformance import StoreConformance, Target
 from zidane_core.opening import open_store
 from zidane_core.store import SessionStore
 from zidane_store_redis import RedisStore
+from zidane_store_redis._server import Argument
 
 KEPT = ("--appendonly", "yes")
 
 
 def target_of(url: str) -> Target:
-    return Target(open=lambda: open_store(url), reference=url, shown=url, damage=damage)
+    return Target(open=lambda: open_store(url), reference=url, shown=url, damage=damage, faults=faults)
 
 
 async def damage(store: SessionStore, session_id: str, what: str, key: str) -> None:
@@ -36,6 +39,30 @@ async def damage(store: SessionStore, session_id: str, what: str, key: str) -> N
     else:
         fields = [field for field in await client.hkeys(names.metadata) if field]
         await client.hset(names.metadata, fields[0], _flipped(await client.hget(names.metadata, fields[0])))
+
+
+class LostReply:
+    """One reply that does not come."""
+
+    fired = False
+
+
+@contextmanager
+def faults(store: SessionStore, number: int) -> Iterator[LostReply]:
+    """The n-th command is executed, and its connection lost before the reply."""
+    server = cast("RedisStore", store)._calls.server
+    original, calls, lost = server.call, count(1), LostReply()
+
+    async def call(*command: Argument) -> object:
+        reply = await original(*command)
+        if next(calls) == number:
+            lost.fired = True
+            raise RedisConnectionError("the reply is lost")
+        return reply
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(server, "call", call)
+        yield lost
 
 
 def _flipped(stored: bytes) -> bytes:
@@ -77,6 +104,7 @@ class TestOneServer(_Served):
         server.stop()
 
 
+@pytest.mark.thorough
 class TestDebianServer(_Served):
     """Debian's redis-server 7.0, where it is installed."""
 
@@ -94,7 +122,7 @@ class TestDebianServer(_Served):
 
 
 class TestCluster(_Served):
-    """Three primaries."""
+    """Three primaries. Eight shards are enough to be spread; a listing asks each of them."""
 
     __test__ = True
 
@@ -102,10 +130,11 @@ class TestCluster(_Served):
     @contextmanager
     def running() -> Iterator[str]:
         cluster = Cluster(*KEPT)
-        yield cluster.url
+        yield cluster.url + "?shards=8"
         cluster.stop()
 
 
+@pytest.mark.thorough
 class TestSentinels(_Served):
     """A primary with a replica, under three sentinels; writes wait for the replica."""
 

@@ -48,7 +48,7 @@ async def check_processes(url: str, prefix: str, sessions: int) -> None:
         assert len(rows) == sessions
 
 
-@pytest.mark.parametrize("sessions", [1, 200])
+@pytest.mark.parametrize("sessions", [1, pytest.param(200, marks=pytest.mark.thorough)])
 async def test_eight_processes_append_two_hundred_times_each_to_one_server(
     server_url: str, prefix: str, sessions: int
 ) -> None:
@@ -56,7 +56,7 @@ async def test_eight_processes_append_two_hundred_times_each_to_one_server(
     await check_processes(server_url, prefix, sessions)
 
 
-@pytest.mark.parametrize("sessions", [1, 200])
+@pytest.mark.parametrize("sessions", [pytest.param(1, marks=pytest.mark.thorough), 200])
 async def test_eight_processes_append_two_hundred_times_each_to_a_cluster(
     cluster: Cluster, prefix: str, sessions: int
 ) -> None:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from secrets import token_urlsafe
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -61,6 +62,11 @@ class Calls:
         self._ttl_ms = ttl_ms
         self._wait_replicas, self._wait_timeout_ms = wait_replicas, wait_timeout_ms
         self._idle_lanes: list[_Lane] = []
+        self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+
+    def one_at_a_time(self, key: bytes) -> asyncio.Lock:
+        """A lock for deciding on a key: tasks of one client would only make each other's decisions stale."""
+        return self._locks.setdefault(key, asyncio.Lock())
 
     async def aclose(self) -> None:
         """Let no try begin any more, wait for those under way, and close the client."""
@@ -175,7 +181,7 @@ class Calls:
             try:
                 async with self._turnstile:
                     self._check_open()
-                    return await attempt()
+                    return await _unless_cancelled(attempt())
             except StoreClosedError:
                 raise
             except Exception as error:
@@ -205,6 +211,20 @@ class Calls:
                 "it was opened in another event loop, which its connections belong to: open it in this one",
                 retryable=False,
             )
+
+
+async def _unless_cancelled(attempt: Awaitable[T]) -> T:
+    """What the attempt brings about; CancelledError if the task was cancelled meanwhile, whatever became of that.
+
+    redis-py sends under `asyncio.wait_for`, which on Python 3.11 forgets a cancellation that comes as the sending ends.
+    """
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
+    try:
+        return await attempt
+    finally:
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
 
 
 class _Unconfirmed(Exception):  # noqa: N818 -- never leaves this module

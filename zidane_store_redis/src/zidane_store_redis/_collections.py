@@ -86,7 +86,8 @@ class CollectionParts(ListingCalls):
 
     async def _upsert_artifact(self, artifact: SessionArtifact, guard: Guard) -> SessionArtifact:
         try:
-            stored = await _decided(lambda: self._try_upsert(artifact, guard))
+            async with self._calls.one_at_a_time(self._keys_of(artifact.session_id).artifacts):
+                stored = await _decided(lambda: self._try_upsert(artifact, guard))
         except ArtifactIdError:
             raise InvalidContentError("$.id", f"another artifact of the session has the id {artifact.id!r}") from None
         return codec.decode(SessionArtifact, stored, session_id=artifact.session_id, where="an artifact")

@@ -205,7 +205,7 @@ def metadata_of(session_id: str, flat: Any) -> tuple[dict[str, Any], dict[str, A
     for field, value in in_order(flat, session_id=session_id, where="the metadata"):
         key = field[1:].decode("utf-8", "surrogatepass")
         into = extra if field[:1] == b"x" else metadata
-        into[key] = codec.decode_value(value, session_id=session_id, where=f"the metadata key {key!r}")
+        into[key] = codec.decode_value(value, session_id=session_id, where="the metadata")
     return metadata, extra
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from typing import Any, cast
 
 from redis.asyncio import Redis, RedisCluster
@@ -64,7 +65,7 @@ class Server:
     async def aclose(self) -> None:
         """Close what was made here, not a client that was handed in."""
         if self._owns:
-            await self.client.aclose()
+            await to_its_end(self.client.aclose())
 
     async def _call_and_wait(
         self, key: bytes, call: tuple[Argument, ...], replicas: int, timeout_ms: int
@@ -89,7 +90,7 @@ class SentinelServer(Server):
             await super().aclose()
         finally:
             for watcher in self._sentinel.sentinels:
-                await watcher.aclose()
+                await to_its_end(watcher.aclose())
 
 
 class ClusterServer(Server):
@@ -100,6 +101,14 @@ class ClusterServer(Server):
     async def forget_connections(self) -> None:
         """Read the cluster's layout anew. Connections stay: calls of others are under way on them."""
         await cast("RedisCluster", self.client).nodes_manager.initialize()
+
+    async def aclose(self) -> None:
+        """Close all nodes: redis-py closes none of a client that was cancelled before it knew the cluster."""
+        await super().aclose()
+        if self._owns:
+            nodes = cast("RedisCluster", self.client).nodes_manager
+            await to_its_end(nodes.aclose())
+            await to_its_end(nodes.aclose("startup_nodes"))
 
     async def facts(self, section: str) -> list[dict[str, Any]]:
         cluster = cast("Any", self.client)
@@ -119,6 +128,20 @@ class ClusterServer(Server):
         if isinstance(reply, MovedError):
             await cluster.nodes_manager.move_slot(reply)
         return _unless_failed(reply), _unless_failed(confirmed)
+
+
+async def to_its_end(closing: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end, however often the caller is cancelled meanwhile; a cancellation is raised then."""
+    task = asyncio.ensure_future(closing)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def _unless_failed(reply: Reply) -> Reply:
