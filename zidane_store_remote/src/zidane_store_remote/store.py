@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
-import anyio
 from msgspec.structs import replace
 
 from zidane_core.errors import (
@@ -35,6 +34,7 @@ from zidane_core.store import (
 
 from ._calls import given
 from ._client.answers import history_reader
+from ._client.in_flight import to_its_end
 from ._client.library import Library, LibraryName
 from ._client.transport import Settings, Transport
 from ._collections import RemoteCollections
@@ -117,8 +117,7 @@ class RemoteStore(RemoteCollections):
         self._transport.max_body_bytes = self._service.max_body_bytes
 
     async def _close(self) -> None:
-        with anyio.CancelScope(shield=True):  # once begun, it leaves nothing behind
-            await self._transport.aclose()
+        await to_its_end(self._transport.aclose)  # once begun, it leaves nothing behind
 
     async def _health(self) -> Health:
         served: Health = await self._ask("health")

@@ -33,19 +33,7 @@ class InFlight:
 
     async def run_apart(self, work: Callable[[], Awaitable[T]]) -> T:
         """The same in a task of its own: a caller that is cancelled leaves, and the work is done to its end."""
-        outcome = _Outcome[T]()
-
-        async def run() -> None:
-            try:
-                outcome.value.append(await self.run_here(work))
-            except BaseException as error:  # noqa: BLE001 -- raised where the caller waits, if it still does
-                outcome.error = error
-            finally:
-                outcome.there.set()
-
-        _spawn(run)
-        await outcome.there.wait()
-        return outcome.get()
+        return await to_its_end(lambda: self.run_here(work))
 
     async def aclose(self) -> None:
         """Let nothing new begin; wait a moment for what is under way, and cancel the rest of it."""
@@ -71,6 +59,23 @@ class InFlight:
         finally:
             del self._running[scope]
             over.set()
+
+
+async def to_its_end(work: Callable[[], Awaitable[T]]) -> T:
+    """What `work` returns or raises; it is done in a task of its own, whatever becomes of the caller."""
+    outcome = _Outcome[T]()
+
+    async def run() -> None:
+        try:
+            outcome.value.append(await work())
+        except BaseException as error:  # noqa: BLE001 -- raised where the caller waits, if it still does
+            outcome.error = error
+        finally:
+            outcome.there.set()
+
+    _spawn(run)
+    await outcome.there.wait()
+    return outcome.get()
 
 
 class _Outcome(Generic[T]):

@@ -69,12 +69,19 @@ class Transport:
 
     async def open(self) -> None:
         self._slots = anyio.Semaphore(self._settings.max_connections, fast_acquire=True)
-        if self._handed_in is None:
+        if self._handed_in is not None:
+            return
+        if self._settings.base_url.startswith("https:"):  # it reads certificates, which would hold up the loop
             self._client = await anyio.to_thread.run_sync(self._new_client)
+        else:
+            self._client = self._new_client()
 
     async def aclose(self) -> None:
         await self._in_flight.aclose()
-        for client in (*self._retired, *([] if self._handed_in is not None else [self._client])):
+        for client in (
+            *self._retired,
+            *([] if self._handed_in is not None or self._client is None else [self._client]),
+        ):
             await client.aclose()
 
     async def call(self, request: Request, read: Reader[T]) -> T:
