@@ -108,7 +108,8 @@ def _show(report: Report, console: Console) -> None:
 
 def _matrix(results: Sequence[Result], layers: Iterable[str]) -> Table:
     """Capabilities by layers, or in one column: how many checks ended how."""
-    from zidane_core.conformance.check import CAPABILITIES, CORE
+    from zidane_core.conformance.check import CORE
+    from zidane_core.store import CAPABILITIES
 
     table = Table("capability", *(layer or "checks" for layer in layers))
     for capability in (CORE, *CAPABILITIES):
