@@ -69,13 +69,18 @@ def once(tx: Transaction, operation: Operation | None, act: Callable[[Transactio
             raise OperationConflictError(operation.id)
         return cast("T", msgspec.convert(kept.answer, operation.answer_type))
     answer = act(tx)
-    if answer is False and operation.keeper is not None and tx.get_head(operation.keeper) is None:
-        return answer  # an unknown session has nothing to keep the answer with, and nothing happened
+    if _found_nobody(tx, operation, answer):
+        return answer
     keep = _Kept(fingerprint=operation.fingerprint, at=tx.now_ms(), answer=msgspec.to_builtins(answer))
     tx.put_item(operation.keeper, _OPERATION, operation.id, codec.encode_own(keep))
     if crc32(operation.id.encode()) % _SWEEP_EVERY == 0:  # sweeping at every call would read all the others
         _sweep(tx, operation.keeper)
     return answer
+
+
+def _found_nobody(tx: Transaction, operation: Operation, answer: object) -> bool:
+    """Whether the session is unknown: it has nothing to keep an answer with, and nothing happened."""
+    return answer is False and operation.keeper is not None and tx.get_head(operation.keeper) is None
 
 
 def recall(tx: Transaction, keeper: str | None, operation_id: str) -> JsonValue:

@@ -69,12 +69,13 @@ class TransactionalStore(BaseStore):
 
     async def _save(self, request: SnapshotRequest, guard: Guard) -> Written:
         turns = None if request.turns is None else [turn.digest for turn in request.turns]
-        header = (request.session.agent_id, request.session.status, request.session.updated_at)
+        session = request.session
+        header = (session.creation_id, session.agent_id, session.status, session.updated_at)
         return await self._once(
             "save",
             request.session.id,
             guard,
-            (header, turns, request.runs, request.metadata, request.create),
+            (header, turns, request.runs, request.metadata, request.create is not None),
             Written,
             lambda tx: contract.save(tx, request, guard),
         )
