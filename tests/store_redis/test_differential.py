@@ -219,7 +219,7 @@ class Calls:
 
     def call_settle(self) -> Any:
         arguments = (self.session_id(), f"q{self.random.randrange(3)}", self.pick([None, {"a": []}, "\ud800"]))
-        return "settle_send_request", arguments, {"guard": replace(self.guard(), op_id=None)}
+        return "settle_send_request", arguments, {"guard": self.guard()}
 
     def call_find_send(self) -> Any:
         return "find_send_request", (self.session_id(), f"q{self.random.randrange(3)}"), {}
@@ -242,8 +242,7 @@ class Calls:
 
     def call_delete_artifact(self) -> Any:
         session_id = self.session_id()
-        guard = replace(self.guard(), op_id=None)
-        return "delete_artifact", (session_id, f"{session_id}/a{self.random.randrange(4)}"), {"guard": guard}
+        return "delete_artifact", (session_id, f"{session_id}/a{self.random.randrange(4)}"), {"guard": self.guard()}
 
     def call_save_schedule(self) -> Any:
         guard = Guard(op_id=self.guard().op_id)

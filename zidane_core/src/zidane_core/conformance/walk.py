@@ -6,6 +6,7 @@ far, and answers are compared without them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -47,25 +48,27 @@ class Side:
 
     store: SessionStore
     nonce: str
-    revs: list[int] = field(default_factory=list[int])
-    epochs: list[int] = field(default_factory=list[int])
+    revs: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Of each session: a store may number those of two sessions apart, so one's says nothing about the other."""
+    epochs: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def guard(self, op: Op, declared: frozenset[str]) -> Guard:
-        if op.guard == 1 and "guards" in declared and self.revs:
-            return Guard(expected_rev=self.revs[-1 - op.b % min(3, len(self.revs))])
-        if op.guard == 2 and "guards" in declared and self.epochs:
-            return Guard(fence=self.epochs[-1 - op.b % min(3, len(self.epochs))])
+    def guard(self, op: Op, declared: frozenset[str], session_id: str) -> Guard:
+        revs, epochs = self.revs[session_id], self.epochs[session_id]
+        if op.guard == 1 and "guards" in declared and revs:
+            return Guard(expected_rev=revs[-1 - op.b % min(3, len(revs))])
+        if op.guard == 2 and "guards" in declared and epochs:
+            return Guard(fence=epochs[-1 - op.b % min(3, len(epochs))])
         if op.guard == 3 and "operations" in declared and op.name not in _ANSWERS_UNKNOWN:
             return Guard(op_id=f"op-{self.nonce}-{op.a}-{op.b % 2}")
         return Guard()
 
-    def remember(self, answer: object) -> None:
+    def remember(self, answer: object, session_id: str) -> None:
         if isinstance(answer, Written):
-            self.revs.append(answer.rev)
+            self.revs[session_id].append(answer.rev)
         elif isinstance(answer, RunClaim):
-            self.revs.append(answer.rev)
+            self.revs[session_id].append(answer.rev)
             if answer.epoch:
-                self.epochs.append(answer.epoch)
+                self.epochs[session_id].append(answer.epoch)
 
 
 @dataclass
@@ -142,14 +145,14 @@ def _mutate(c: Context, op: Op, guard: Guard) -> Awaitable[object]:
 
 
 def _claim(c: Context, op: Op, guard: Guard) -> Awaitable[object]:
-    epochs = c.side.epochs
+    epochs = c.side.epochs[c.session_id]
     displaces = (None, 0, epochs[-1] if epochs else 0)[op.a % 3]
     owner = samples.owner(f"{op.b}")
     return c.store.claim_run(c.session_id, owner=owner, displaces=displaces, create=_header(op), guard=guard)
 
 
 def _renew(c: Context, op: Op, _: Guard) -> Awaitable[object]:
-    epochs = c.side.epochs
+    epochs = c.side.epochs[c.session_id]
     return c.store.renew_run(c.session_id, fence=epochs[-1 - op.a % len(epochs)] if epochs else 1)
 
 
@@ -257,7 +260,8 @@ class Walk:
         answers: list[object] = []
         for side in (self._real, self._model):
             context = Context(side, session_id, self._schedule_id, self._declared)
-            answers.append(comparable(await _answer(act(context, op, side.guard(op, self._declared)), side)))
+            guard = side.guard(op, self._declared, session_id)
+            answers.append(comparable(await _answer(act(context, op, guard), side, session_id)))
         equal(answers[0], answers[1], f"what {op.name} answered")
         await self._compare(session_id, op)
 
@@ -293,14 +297,14 @@ class Walk:
         return seen
 
 
-async def _answer(call: Awaitable[object], side: Side) -> object:
+async def _answer(call: Awaitable[object], side: Side, session_id: str) -> object:
     try:
         answer = await call
     except ZidaneError as error:
         return f"{type(error).__name__}"
     except ValueError:
         return "ValueError"
-    side.remember(answer)
+    side.remember(answer, session_id)
     return answer
 
 
