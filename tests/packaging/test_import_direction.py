@@ -20,7 +20,8 @@ STORES = {package.__name__: package for package in (zidane_store_sqlite, zidane_
 LAYERS = (
     {"errors", "blocks", "clock", "extension_points"},
     {"records", "_json_check"},
-    {"codec", "run_owner", "messages"},
+    {"_unknown_keys", "run_owner", "messages"},
+    {"codec"},
     {"store"},
     {"memory", "claims"},
     {"file_map", "cas", "session"},

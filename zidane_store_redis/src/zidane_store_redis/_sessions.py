@@ -73,7 +73,7 @@ class SessionCalls(BaseStore):
         return session_of(
             head,
             turns=decode_turns(session_id, 0, head.turn_count, _apart(lengths, joined), damage),
-            runs=decode_runs(session_id, ((field.decode(), stored) for field, stored in runs), damage),
+            runs=decode_runs(session_id, [(field.decode(), stored) for field, stored in runs], damage),
             metadata=metadata,
             now=now_of(seconds, microseconds),
             damage=damage or (),

@@ -25,7 +25,7 @@ from .metadata import MetadataChange, merge_session_metadata
 from .middleware import StoreMiddleware
 from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS, fingerprint_of
 from .protocol import SessionStore
-from .reading import decode_runs, decode_turns, meta_row_of, session_of
+from .reading import SessionTexts, decode_runs, decode_turns, meta_row_of, session_of
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
 from .transactional import TransactionalStore
@@ -76,6 +76,7 @@ __all__ = [
     "SendRequestClaim",
     "SessionFilter",
     "SessionStore",
+    "SessionTexts",
     "SnapshotRequest",
     "StoreMiddleware",
     "Transaction",

@@ -29,7 +29,7 @@ from zidane_core.records import (
 from . import head as heads
 from .head import Head
 from .metadata import MetadataChange
-from .reading import decode_runs, decode_turns, meta_row_of, report, session_of
+from .reading import SessionTexts, decode_runs, decode_turns, meta_row_of, missing_turns, report, session_of, texts_of
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
 from .values import Guard, RunClaim, SessionFilter, Written
@@ -50,6 +50,17 @@ def load(tx: Transaction, session_id: str, *, skip_damaged: bool = False) -> Ses
     runs = read_runs(tx, session_id, sink)
     metadata = _tolerating(lambda: read_metadata(tx, session_id), {}, sink)
     return session_of(head, turns=turns, runs=runs, metadata=metadata, now=tx.now_ms(), damage=damage)
+
+
+def load_texts(tx: Transaction, session_id: str) -> SessionTexts | None:
+    head = tx.get_head(session_id)
+    if head is None:
+        return None
+    stored = tx.get_turns(session_id, 0, head.turn_count)
+    if len(stored) != head.turn_count:
+        raise missing_turns(session_id, expected=head.turn_count, found=len(stored))
+    session = session_of(head, turns=[], runs=[], metadata=read_metadata(tx, session_id), now=tx.now_ms())
+    return texts_of(session, stored, tx.get_items(session_id, RUN))
 
 
 def get_turns(tx: Transaction, session_id: str, start: int, limit: int | None, last: int | None) -> list[SessionTurn]:

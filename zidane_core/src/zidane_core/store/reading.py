@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from zidane_core import codec
 from zidane_core.errors import CorruptRecordError
 from zidane_core.records import Damage, SessionData, SessionMetaRow, SessionRun, SessionTurn
 
 from .head import Head, quiet_ms
+
+
+class SessionTexts(NamedTuple):
+    """A session whose turns and runs are JSON texts, in order: for handing it on without decoding them."""
+
+    session: SessionData
+    """Without turns and runs."""
+    turns: list[bytes]
+    runs: list[bytes]
 
 
 def session_of(
@@ -65,21 +74,45 @@ def meta_row_of(
     )
 
 
+def texts_of(session: SessionData, turns: Sequence[bytes], runs: Sequence[tuple[str, bytes]]) -> SessionTexts:
+    """The texts of stored turns and runs, their checksums checked. Raises CorruptRecordError."""
+    return SessionTexts(
+        session,
+        [codec.stored_json(raw, session_id=session.id, where=f"turn {at}") for at, raw in enumerate(turns)],
+        [codec.stored_json(raw, session_id=session.id, where=f"run {key!r}") for key, raw in runs],
+    )
+
+
 def decode_turns(
     session_id: str, start: int, stop: int, stored: Sequence[bytes], damage: list[Damage] | None = None
 ) -> list[SessionTurn]:
     """The turns from `start` up to `stop`. One that is damaged or missing raises, or is reported in `damage`."""
     if len(stored) != max(0, stop - start):
-        missing = CorruptRecordError(session_id, "the history", f"{stop - start} turns expected, {len(stored)} found")
-        report(missing, damage)
-    return _decode_all(SessionTurn, session_id, ((f"turn {at}", raw) for at, raw in enumerate(stored, start)), damage)
+        report(missing_turns(session_id, expected=stop - start, found=len(stored)), damage)
+    return codec.decode_many(
+        SessionTurn,
+        stored,
+        session_id=session_id,
+        where=lambda at: f"turn {start + at}",
+        damaged=lambda error: report(error, damage),
+    )
 
 
 def decode_runs(
-    session_id: str, stored: Iterable[tuple[str, bytes]], damage: list[Damage] | None = None
+    session_id: str, stored: Sequence[tuple[str, bytes]], damage: list[Damage] | None = None
 ) -> list[SessionRun]:
     """The runs of (id, stored) pairs. A damaged one raises, or is reported in `damage`."""
-    return _decode_all(SessionRun, session_id, ((f"run {key!r}", raw) for key, raw in stored), damage)
+    return codec.decode_many(
+        SessionRun,
+        [raw for _, raw in stored],
+        session_id=session_id,
+        where=lambda at: f"run {stored[at][0]!r}",
+        damaged=lambda error: report(error, damage),
+    )
+
+
+def missing_turns(session_id: str, *, expected: int, found: int) -> CorruptRecordError:
+    return CorruptRecordError(session_id, "the history", f"{expected} turns expected, {found} found")
 
 
 def report(error: CorruptRecordError, damage: list[Damage] | None) -> None:
@@ -87,15 +120,3 @@ def report(error: CorruptRecordError, damage: list[Damage] | None) -> None:
     if damage is None:
         raise error
     damage.append(Damage(where=error.where, reason=error.reason))
-
-
-def _decode_all(
-    kind: type[codec.R], session_id: str, stored: Iterable[tuple[str, bytes]], damage: list[Damage] | None
-) -> list[codec.R]:
-    records: list[codec.R] = []
-    for where, raw in stored:
-        try:
-            records.append(codec.decode(kind, raw, session_id=session_id, where=where))
-        except CorruptRecordError as error:
-            report(error, damage)
-    return records

@@ -24,8 +24,10 @@ from zidane_core.records import (
 
 from . import collections, contract
 from .base import BaseStore
+from .checks import check_id
 from .metadata import MetadataChange
 from .operations import Operation, fingerprint_of, once, recall
+from .reading import SessionTexts
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
 from .values import ArtifactFilter, Guard, RunClaim, SendRequestClaim, SessionFilter, Written
@@ -66,6 +68,15 @@ class TransactionalStore(BaseStore):
 
     async def _load(self, session_id: str, *, skip_damaged: bool) -> SessionData | None:
         return await self._read(lambda tx: contract.load(tx, session_id, skip_damaged=skip_damaged))
+
+    async def load_texts(self, session_id: str) -> SessionTexts | None:
+        """`load`, with the turns and runs as the JSON texts that are stored: for servers that hand a history on.
+
+        Their checksums are checked, so damage is loud here too.
+        """
+        self._begin("load_texts")
+        check_id("the session id", session_id)
+        return await self._read(lambda tx: contract.load_texts(tx, session_id))
 
     async def _save(self, request: SnapshotRequest, guard: Guard) -> Written:
         turns = None if request.turns is None else [turn.digest for turn in request.turns]

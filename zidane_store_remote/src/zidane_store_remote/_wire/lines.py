@@ -7,6 +7,7 @@ not a shorter history but a broken answer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from zidane_core import codec
 from zidane_core.records import EXTRA_KEY, Record, SessionData, SessionRun, SessionTurn
+from zidane_core.store import SessionTexts
 
 from .bodies import HistoryHead, Turns
 from .json_text import text_of
@@ -39,6 +41,21 @@ def to_lines(history: SessionData | Turns) -> Iterator[bytes]:
     yield text_of(head) + b"\n"
     yield from _in_pieces(history.turns)
     yield from _in_pieces(runs)
+
+
+def texts_to_lines(texts: SessionTexts) -> Iterator[bytes]:
+    """The same of a history that was never decoded."""
+    yield text_of(HistoryHead(turns=len(texts.turns), runs=len(texts.runs), session=texts.session)) + b"\n"
+    piece: list[bytes] = []
+    size = 0
+    for text in chain(texts.turns, texts.runs):
+        piece.append(text)
+        size += len(text)
+        if size >= PIECE_BYTES:
+            yield b"\n".join(piece) + b"\n"
+            piece, size = [], 0
+    if piece:
+        yield b"\n".join(piece) + b"\n"
 
 
 class HistoryReader:

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from zidane_core.errors import StoreUnavailableError, ZidaneError
 from zidane_core.records import Record, SessionData
+from zidane_core.store import SessionTexts
 from zidane_store_remote._wire import headers as names
 from zidane_store_remote._wire import lines, problems
 from zidane_store_remote._wire.bodies import Mutated, Turns
@@ -23,7 +24,7 @@ from zidane_store_remote._wire.route import Route
 RETRY_AFTER_SECONDS = 1
 
 
-def answer_response(request: Request, route: Route, answer: Record) -> Response:
+def answer_response(request: Request, route: Route, answer: Record | SessionTexts) -> Response:
     """The response to a call that succeeded: JSON, or lines where the route has them and the client asks for them."""
     rev = _rev_of(answer)
     headers = {} if rev is None else {names.ETAG: names.to_etag(rev)}
@@ -32,8 +33,11 @@ def answer_response(request: Request, route: Route, answer: Record) -> Response:
     gzip = "gzip" in request.headers.get("accept-encoding", "")
     if route.streams:
         headers["vary"] = "accept, accept-encoding"
+        if isinstance(answer, SessionTexts):  # only for a client that takes lines
+            return PiecesResponse(lines.texts_to_lines(answer), lines.MEDIA_TYPE, headers, gzip=gzip)
         if lines.MEDIA_TYPE in request.headers.get("accept", "") and isinstance(answer, (SessionData, Turns)):
             return PiecesResponse(lines.to_lines(answer), lines.MEDIA_TYPE, headers, gzip=gzip)
+    assert isinstance(answer, Record)  # noqa: S101 -- texts are for routes that stream
     text = text_of(answer)
     if gzip and len(text) >= WORTH_IT_BYTES:
         return PiecesResponse((text,), MEDIA_TYPE, headers, gzip=True)
@@ -77,7 +81,9 @@ class PiecesResponse(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _rev_of(answer: Record) -> int | None:
+def _rev_of(answer: Record | SessionTexts) -> int | None:
+    if isinstance(answer, SessionTexts):
+        answer = answer.session
     if isinstance(answer, Mutated):
         answer = answer.written or answer
     rev = getattr(answer, "rev", UNSET)

@@ -22,7 +22,6 @@ from zidane_core.errors import (
     StoreUnavailableError,
     ZidaneError,
 )
-from zidane_core.records import Record
 from zidane_core.store import SessionStore
 from zidane_store_remote._wire.problems import BY_SLUG, problem_of
 from zidane_store_remote._wire.route import Route
@@ -31,7 +30,7 @@ from zidane_store_remote._wire.routes import ROUTES
 from .answers import answer_response, internal_error, problem_response
 from .calls import Call, RefusedError, Serving, read_call, request_id_of
 from .gate import Gate
-from .handlers import HANDLERS, Handler
+from .handlers import HANDLERS, Answer, Handler
 from .openapi import openapi_document
 from .tokens import Token, TokenCheck
 
@@ -109,7 +108,7 @@ def _endpoint(route: Route, handler: Handler, serving: Serving) -> Callable[[Req
     return endpoint
 
 
-async def _run(handler: Handler, call: Call) -> Record:
+async def _run(handler: Handler, call: Call) -> Answer:
     """Call the store. What it says about its own backend's doors must not pass for what we say about ours."""
     try:
         return await handler(call)

@@ -22,6 +22,7 @@ from zidane_core.errors import (
 from zidane_core.records import Record
 from zidane_core.store import NO_GUARD, Guard, SessionFilter, SessionStore
 from zidane_store_remote._wire import headers as names
+from zidane_store_remote._wire import lines
 from zidane_store_remote._wire.bodies import Append, MetadataPatch
 from zidane_store_remote._wire.compression import BoundedBody, TooLargeError
 from zidane_store_remote._wire.problems import BY_SLUG, InvalidArgumentError, Problem
@@ -65,6 +66,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     guard: Guard
     body: Any
     """Of the route's body type."""
+    takes_lines: bool = False
+    """Whether the client takes a history as lines."""
 
     @property
     def session_id(self) -> str:
@@ -94,7 +97,17 @@ async def read_call(request: Request, route: Route, serving: Serving) -> Call:
     query = _query_of(request, route)
     store = _scoped(serving.store, token, request.headers.get(names.SCOPE))
     body = None if route.body is None else _decoded(route.body, await _read_body(request, serving))
-    return Call(serving=serving, token=token, store=store, ids=ids, query=query, guard=guard, body=body)
+    takes_lines = lines.MEDIA_TYPE in request.headers.get("accept", "")
+    return Call(
+        serving=serving,
+        token=token,
+        store=store,
+        ids=ids,
+        query=query,
+        guard=guard,
+        body=body,
+        takes_lines=takes_lines,
+    )
 
 
 def request_id_of(request: Request) -> str:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from zidane_core.errors import SessionNotFoundError, ZidaneError
 from zidane_core.records import Record, SessionData, SessionHistory
-from zidane_core.store import (
-    TURN_MAX_BYTES,
-    ArtifactFilter,
-    Capabilities,
-    Guard,
-)
+from zidane_core.store import TURN_MAX_BYTES, ArtifactFilter, Capabilities, Guard, SessionTexts, TransactionalStore
 from zidane_store_remote._wire import bodies
 from zidane_store_remote._wire.bodies import Changed
 from zidane_store_remote._wire.headers import PROTOCOLS
@@ -23,7 +18,8 @@ from zidane_store_remote._wire.problems import InvalidArgumentError
 
 from .calls import Call, patch_of
 
-Handler = Callable[[Call], Awaitable[Record]]
+Answer: TypeAlias = Record | SessionTexts
+Handler = Callable[[Call], Awaitable[Answer]]
 
 HANDLERS: dict[str, Handler] = {}
 """By the name of their route."""
@@ -78,7 +74,12 @@ async def list_ids(call: Call) -> Record:
 
 
 @handles
-async def load(call: Call) -> Record:
+async def load(call: Call) -> Answer:
+    if call.takes_lines and isinstance(call.store, TransactionalStore) and "damaged" not in call.query:
+        texts = await call.store.load_texts(call.session_id)
+        if texts is None:
+            raise SessionNotFoundError(call.session_id)
+        return texts
     session = await call.store.load(call.session_id, damaged=call.query.get("damaged", "raise"))
     if session is None:
         raise SessionNotFoundError(call.session_id)
