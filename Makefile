@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PACKAGES = zidane_core[cli,conformance] zidane_store_sqlite zidane_store_redis zidane_store_remote[server]
 BIN = .venv/bin
+WORKERS ?= 2
 
 .PHONY: setup demo test test-thorough check clean
 
@@ -18,7 +19,7 @@ demo: setup
 	$(BIN)/python -m zidane_core.demo $(HISTORY)
 
 test: setup
-	$(BIN)/python -m pytest -m "not thorough" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not thorough" $(ARGS)
 
 test-thorough: setup
 	$(BIN)/python -m pytest $(ARGS)

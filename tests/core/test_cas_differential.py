@@ -9,7 +9,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from msgspec import UNSET
 
 from zidane_core.errors import ZidaneError
@@ -262,7 +262,13 @@ class Disturber:
             self.backend.bump(group)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.generate],  # shrinking sixty calls takes minutes
+)
 @given(
     calls=st.lists(st.tuples(st.sampled_from(["", "", "s1"]), CALLS), min_size=20, max_size=60),
     disturbed=st.lists(st.booleans(), max_size=60),

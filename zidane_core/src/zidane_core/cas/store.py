@@ -130,7 +130,13 @@ class CasStore(TransactionalStore):
     async def _delete(self, session_id: str, guard: Guard) -> bool:
         # The answer is kept with the session and not with the scope, since no commit reaches two groups.
         return await self._once(
-            "delete", session_id, guard, session_id, bool, lambda tx: contract.delete(tx, session_id, guard)
+            "delete",
+            session_id,
+            guard,
+            session_id,
+            bool,
+            lambda tx: contract.delete(tx, session_id, guard),
+            though_unknown=True,
         )
 
     async def _run(self, step: Callable[[Transaction], T], *, also: Sequence[Want] = ()) -> T:

@@ -112,7 +112,7 @@ class CollectionCalls(StoreFoundation):
     def _begin_schedule(self, method: str, guard: Guard) -> None:
         self._begin(method, "schedules", guard)
         if guard.fence is not None or guard.expected_rev is not None:  # nothing is ever ignored
-            raise UnsupportedError(self._name, "guards", "fence and expected_rev on schedules, which have no revision")
+            raise UnsupportedError("a schedule", "guards", "fence and expected_rev")
 
     # -- ids ----------------------------------------------------------------------------------
 

@@ -44,6 +44,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     keeper: str | None
     """The session that the answer is kept with; None where it must outlive the session."""
     answer_type: Any
+    though_unknown: bool = False
+    """Keep the answer also where the session is unknown."""
 
 
 def fingerprint_of(method: str, *given: object) -> str:
@@ -80,7 +82,12 @@ def once(tx: Transaction, operation: Operation | None, act: Callable[[Transactio
 
 def _found_nobody(tx: Transaction, operation: Operation, answer: object) -> bool:
     """Whether the session is unknown: it has nothing to keep an answer with, and nothing happened."""
-    return answer is False and operation.keeper is not None and tx.get_head(operation.keeper) is None
+    return (
+        answer is False
+        and operation.keeper is not None
+        and not operation.though_unknown
+        and tx.get_head(operation.keeper) is None
+    )
 
 
 def recall(tx: Transaction, keeper: str | None, operation_id: str) -> JsonValue:

@@ -50,7 +50,15 @@ class TransactionalStore(BaseStore):
         """
 
     async def _once(
-        self, method: str, keeper: str | None, guard: Guard, given: object, answer_type: Any, step: Callable[[Any], T]
+        self,
+        method: str,
+        keeper: str | None,
+        guard: Guard,
+        given: object,
+        answer_type: Any,
+        step: Callable[[Any], T],
+        *,
+        though_unknown: bool = False,
     ) -> T:
         """Run a write; where the guard names an operation, only the first time."""
         if guard.op_id is None:
@@ -61,6 +69,7 @@ class TransactionalStore(BaseStore):
             fingerprint=fingerprint_of(method, keeper, given, conditions),
             keeper=keeper,
             answer_type=answer_type,
+            though_unknown=though_unknown,
         )
         return await self._write(lambda tx: once(tx, operation, step))
 
