@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +18,11 @@ from zidane_core.memory import MemoryStore
 from zidane_core.store import SessionStore
 from zidane_store_sqlite import SqliteStore
 
-FOLDER = tempfile.TemporaryDirectory(prefix="zidane-conformance-")
+_GIVEN = os.environ.get("ZIDANE_CONFORMANCE_FOLDER")
+_OWN = None if _GIVEN else tempfile.TemporaryDirectory(prefix="zidane-conformance-")
+FOLDER = Path(_GIVEN if _OWN is None else _OWN.name)  # type: ignore[arg-type] # one of the two is there
+os.environ["ZIDANE_CONFORMANCE_FOLDER"] = str(FOLDER)
+"""The kit's worker processes import this module too, and must open the same files."""
 
 
 def flipped(stored: bytes) -> bytes:
@@ -73,7 +78,7 @@ memory = Target(open=MemoryStore, shown="memory", damage=damage_memory, faults=m
 
 # -- SQLite -----------------------------------------------------------------------------------
 
-SQLITE_FILE = Path(FOLDER.name) / "hooks.db"
+SQLITE_FILE = FOLDER / "hooks.db"
 
 
 def open_sqlite() -> SqliteStore:

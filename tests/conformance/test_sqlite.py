@@ -15,4 +15,4 @@ class TestFull(StoreConformance):
 class TestNormal(StoreConformance):
     """Acknowledged survives the death of the process."""
 
-    target = f"sqlite:///{targets.FOLDER.name}/normal.db?synchronous=normal"
+    target = f"sqlite:///{targets.FOLDER}/normal.db?synchronous=normal"

@@ -15,7 +15,6 @@ from zidane_core import (
     SessionFilter,
     SessionHeader,
     StoreClosedError,
-    UnsupportedError,
 )
 from zidane_core.store.checks import check_id
 
@@ -77,16 +76,6 @@ async def test_a_time_that_some_backend_could_not_hold_is_refused_by_every_store
         with pytest.raises(InvalidContentError, match=r"\$\.createdAt"):
             await store.append_turns("s", [], create=SessionHeader(creation_id="c", created_at=time))
         assert await store.load("s") is None
-
-
-@pytest.mark.parametrize("guard", [Guard(fence=1), Guard(expected_rev=1)], ids=["fence", "expected_rev"])
-async def test_a_guard_that_a_schedule_cannot_honour_is_refused(guard: Guard) -> None:
-    """Schedules have no revision and no claim, and nothing is ever ignored."""
-    async with MemoryStore() as store:
-        with pytest.raises(UnsupportedError):
-            await store.delete_schedule("s", guard=guard)
-        with pytest.raises(UnsupportedError):
-            await store.claim_schedule_fire("s", 1, None, guard=guard)
 
 
 async def test_a_creation_without_a_creation_id_is_recognised_by_its_operation() -> None:

@@ -59,11 +59,11 @@ async def test_a_failed_read_is_an_error_and_never_an_absence(
         await direct.append_turns(name, [turn("t0")], create=header())
     async with faulty(memory_server) as proxy, impatient(proxy, timeout=1.5, retry_for=0.2) as store:
         for read in (store.load, store.get_turns, store.get_meta):
-            proxy.plan([fault] * 50)
+            proxy.plan([fault] * 5_000)
             with pytest.raises(StoreUnavailableError) as caught:
                 await read(name)
             assert not caught.value.outcome_unknown, "a read changes nothing"
-        proxy.plan([fault] * 50)
+        proxy.plan([fault] * 5_000)
         with pytest.raises(StoreUnavailableError):
             await store.list_ids()
 
@@ -86,13 +86,13 @@ async def test_a_write_without_an_answer_says_that_it_may_have_happened(
     name = uuid4().hex
     async with faulty(memory_server) as proxy, impatient(proxy, retry_for=0.4) as store:
         await store.append_turns(name, [], create=header())
-        proxy.plan(["drop"] * 50)
+        proxy.plan(["drop"] * 5_000)
         with pytest.raises(StoreUnavailableError) as unknown:
             await store.append_turns(name, [turn("t1")])
         assert (unknown.value.outcome_unknown, unknown.value.retryable) == (True, True)
         proxy.plan([])
         assert (await store.append_turns(name, [turn("t1")])).added == 0
-        proxy.plan(["429"] * 50)
+        proxy.plan(["429"] * 5_000)
         with pytest.raises(StoreBusyError) as busy:
             await store.append_turns(name, [turn("t2")])
         assert not busy.value.outcome_unknown

@@ -6,7 +6,6 @@ from uuid import uuid4
 
 from zidane_core import codec
 from zidane_core.blocks import JsonValue
-from zidane_core.errors import UnsupportedError
 from zidane_core.records import RunOwner, Schedule, ScheduleFire, SendRequestRecord, SessionArtifact, SessionHeader
 
 from .checks import check_count, check_id, check_label
@@ -77,7 +76,7 @@ class CollectionCalls(StoreFoundation):
     async def save_schedule(
         self, schedule: Schedule, *, keep_next_fire_at: bool = False, guard: Guard = NO_GUARD
     ) -> None:
-        self._begin_schedule("save_schedule", guard)
+        self._begin("save_schedule", "schedules", guard)
         check_id("the schedule id", schedule.id)
         await self._save_schedule(codec.copy_of(schedule), keep_next_fire_at=keep_next_fire_at, guard=guard)
 
@@ -86,19 +85,19 @@ class CollectionCalls(StoreFoundation):
         return await self._list_schedules()
 
     async def delete_schedule(self, schedule_id: str, *, guard: Guard = NO_GUARD) -> bool:
-        self._begin_schedule("delete_schedule", guard)
+        self._begin("delete_schedule", "schedules", guard)
         check_id("the schedule id", schedule_id)
         return await self._delete_schedule(schedule_id, guard)
 
     async def claim_schedule_fire(
         self, schedule_id: str, due_at: int, next_fire_at: int | None, *, guard: Guard = NO_GUARD
     ) -> bool:
-        self._begin_schedule("claim_schedule_fire", guard)
+        self._begin("claim_schedule_fire", "schedules", guard)
         check_id("the schedule id", schedule_id)
         return await self._claim_schedule_fire(schedule_id, due_at, next_fire_at, guard)
 
     async def record_schedule_fire(self, fire: ScheduleFire, *, guard: Guard = NO_GUARD) -> None:
-        self._begin_schedule("record_schedule_fire", guard)
+        self._begin("record_schedule_fire", "schedules", guard)
         check_id("the schedule id", fire.schedule_id)
         check_id("the fire id", fire.id)
         await self._record_schedule_fire(codec.copy_of(fire), guard)
@@ -108,11 +107,6 @@ class CollectionCalls(StoreFoundation):
         check_id("the schedule id", schedule_id)
         check_count("limit", limit)
         return [] if limit == 0 else await self._list_schedule_fires(schedule_id, limit)
-
-    def _begin_schedule(self, method: str, guard: Guard) -> None:
-        self._begin(method, "schedules", guard)
-        if guard.fence is not None or guard.expected_rev is not None:  # nothing is ever ignored
-            raise UnsupportedError("a schedule", "guards", "fence and expected_rev")
 
     # -- ids ----------------------------------------------------------------------------------
 
