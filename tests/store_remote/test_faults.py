@@ -96,7 +96,7 @@ async def test_a_write_without_an_answer_says_that_it_may_have_happened(
         with pytest.raises(StoreBusyError) as busy:
             await store.append_turns(name, [turn("t2")])
         assert not busy.value.outcome_unknown
-        proxy.plan(["drop", *["429"] * 50])
+        proxy.plan(["drop", *["429"] * 5_000])
         with pytest.raises(StoreUnavailableError) as both:
             await store.append_turns(name, [turn("t3")])
         assert both.value.outcome_unknown, "an earlier try may have taken effect, whatever the last one says"
