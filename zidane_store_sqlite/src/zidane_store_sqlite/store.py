@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from itertools import cycle
 from typing import Literal, TypeVar
 
+from zidane_core.clock import wall_clock_ms
 from zidane_core.store import Capabilities, Health, Transaction, TransactionalStore, full_capabilities
 
 from ._checkpoint import Checkpoints, has_wal_reset_bug
@@ -32,11 +32,6 @@ def capabilities_of(path: str, synchronous: Synchronous) -> Capabilities:
         durable="no" if private else "power" if synchronous == "full" else "process",
         shared="instance" if private else "host",
     )
-
-
-def wall_clock_ms() -> int:
-    """Epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class SqliteStore(TransactionalStore):
