@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -11,7 +11,8 @@ import msgspec
 from zidane_core.messages._arguments import read_arguments
 from zidane_core.messages._data_url import read_data_url
 from zidane_core.messages._meta import keep_rest, message_extra
-from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_parts, plain_tree
+from zidane_core.messages._parts import PartReaders, read_parts, read_refusal, read_text
+from zidane_core.messages._plain import JsonDict, plain, plain_list
 from zidane_core.records import SessionMessage
 
 PROVIDER = "openai_chat"
@@ -179,28 +180,15 @@ def without_error_mark(output: Any) -> Any:
 
 
 def _parts(content: object) -> list[Any]:
-    return [_part(part) for part in plain_parts(content)]
-
-
-def _part(raw: Mapping[str, Any]) -> Json:
-    reader = _READERS.get(raw.get("type", ""))
-    if reader is not None:
-        try:
-            block = reader(raw)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            block = None  # not as the API has it: kept as it came
-        if block is not None:
-            return block
-    return {"type": "opaque", "provider": PROVIDER, "raw": plain_tree(raw)}
+    return read_parts(content, _READERS, PROVIDER)
 
 
 def _text(raw: Mapping[str, Any]) -> JsonDict:
-    return keep_rest({"type": "text", "text": raw["text"] + ""}, raw, frozenset({"type", "text"}), PROVIDER)
+    return read_text(raw, PROVIDER)
 
 
 def _refusal(raw: Mapping[str, Any]) -> JsonDict:
-    block = {"type": "refusal", "refusal": raw["refusal"] + ""}
-    return keep_rest(block, raw, frozenset({"type", "refusal"}), PROVIDER)
+    return read_refusal(raw, PROVIDER)
 
 
 def _image(raw: Mapping[str, Any]) -> JsonDict | None:
@@ -243,7 +231,7 @@ def _file(raw: Mapping[str, Any]) -> JsonDict | None:
     return keep_rest(block, raw, frozenset({"type", "file"}), PROVIDER)
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any]], JsonDict | None]] = {
+_READERS: PartReaders = {
     "text": _text,
     "refusal": _refusal,
     "image_url": _image,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from zidane_core.messages._arguments import read_arguments
 from zidane_core.messages._data_url import read_data_url
 from zidane_core.messages._meta import keep_rest, message_extra
 from zidane_core.messages._opaque import responses_link
-from zidane_core.messages._plain import Json, JsonDict, plain, plain_list, plain_parts, plain_tree
+from zidane_core.messages._parts import PartReaders, read_parts, read_refusal, read_text
+from zidane_core.messages._plain import JsonDict, plain, plain_list, plain_tree
 from zidane_core.messages.openai_chat.reading import without_error_mark
 from zidane_core.records import SessionMessage
 
@@ -149,28 +150,15 @@ def _output(raw: Mapping[str, Any]) -> JsonDict:
 
 
 def _parts(content: object) -> list[Any]:
-    return [_part(part) for part in plain_parts(content)]
-
-
-def _part(raw: Mapping[str, Any]) -> Json:
-    reader = _READERS.get(raw.get("type", ""))
-    if reader is not None:
-        try:
-            block = reader(raw)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            block = None  # not as the API has it: kept as it came
-        if block is not None:
-            return block
-    return {"type": "opaque", "provider": PROVIDER, "raw": plain_tree(raw)}
+    return read_parts(content, _READERS, PROVIDER)
 
 
 def _text(raw: Mapping[str, Any]) -> JsonDict:
-    return keep_rest({"type": "text", "text": raw["text"] + ""}, raw, frozenset({"type", "text"}), PROVIDER)
+    return read_text(raw, PROVIDER)
 
 
 def _refusal(raw: Mapping[str, Any]) -> JsonDict:
-    block = {"type": "refusal", "refusal": raw["refusal"] + ""}
-    return keep_rest(block, raw, frozenset({"type", "refusal"}), PROVIDER)
+    return read_refusal(raw, PROVIDER)
 
 
 _IMAGE = frozenset({"type", "image_url", "file_id", "detail"})
@@ -211,7 +199,7 @@ def _file(raw: Mapping[str, Any]) -> JsonDict:
     return keep_rest(block, raw, _FILE, PROVIDER)
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any]], JsonDict | None]] = {
+_READERS: PartReaders = {
     "input_text": _text,
     "output_text": _text,
     "text": _text,
