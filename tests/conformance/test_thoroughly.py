@@ -17,6 +17,7 @@ class TestMemoryInFull(StoreConformance):
 
     target = targets.memory
     profile = "full"
+    seed = None
 
 
 class TestSqliteInFull(StoreConformance):
@@ -24,6 +25,7 @@ class TestSqliteInFull(StoreConformance):
 
     target = targets.sqlite
     profile = "full"
+    seed = None
 
 
 @pytest.mark.parametrize("name", MUTANTS)

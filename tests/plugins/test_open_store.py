@@ -227,7 +227,7 @@ def test_only_the_selected_plugin_is_asked(acme: Install) -> None:
 
 
 def test_a_known_store_that_is_not_installed_comes_with_its_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zidane_core.opening.schemes.store_entries", lambda scheme=None: [])
+    monkeypatch.setattr("zidane_core.opening.schemes.store_entries", list)
     with pytest.raises(StoreNotInstalledError, match=r"pip install zidane-store-redis$") as caught:
         open_store("redis://user:hunter2@localhost")
     assert "hunter2" not in str(caught.value)

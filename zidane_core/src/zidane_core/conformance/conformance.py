@@ -172,7 +172,6 @@ def versions() -> dict[str, str]:
         "zidane-store-redis",
         "zidane-store-remote",
         "msgspec",
-        "hypothesis",
     ):
         try:
             found[distribution] = version(distribution)

@@ -7,11 +7,15 @@ import gc
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 GRACE_SECONDS = 2.0
 """How long threads may take to end and files to close once everything is closed."""
+
+COLLECTED_AFTER_SECONDS = 0.02
+"""When garbage is collected, which may be what holds them."""
 
 _FDS = Path("/proc/self/fd")
 
@@ -24,28 +28,35 @@ class Surroundings:
         self._files = _open_files()
 
     def left_behind(self) -> list[str]:
-        """What is there now and was not then, once `GRACE_SECONDS` have passed."""
-        deadline = time.monotonic() + GRACE_SECONDS
-        while True:
-            found = self._added()
-            if not found or time.monotonic() > deadline:
-                return found
-            gc.collect()
-            time.sleep(0.01)
+        """What is there now and was not then, once it has had the time to go."""
+        for pause in _pauses():
+            if not self._added():
+                return []
+            time.sleep(pause)
+        return self._added()
 
     async def left_behind_soon(self) -> list[str]:
         """The same, while the event loop goes on."""
-        deadline = time.monotonic() + GRACE_SECONDS
-        while (found := self._added()) and time.monotonic() < deadline:
-            gc.collect()
-            await asyncio.sleep(0.01)
-        return found
+        for pause in _pauses():
+            if not self._added():
+                return []
+            await asyncio.sleep(pause)
+        return self._added()
 
     def _added(self) -> list[str]:
         others = set(threading.enumerate()) - self._threads - {threading.current_thread()}
         threads = [f"the thread {each.name!r}" for each in others if each.is_alive()]
         files = [f"the open file {shown}" for number, shown in _open_files().items() - self._files.items() if number]
         return sorted(threads) + sorted(files)
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds to wait for what ends by itself, and then also for what ends when it is collected, which takes longer."""
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < GRACE_SECONDS:
+        if waited > COLLECTED_AFTER_SECONDS:
+            gc.collect()
+        yield max(0.001, waited / 4)
 
 
 class LoopWatch:

@@ -59,7 +59,7 @@ class Side:
         if op.guard == 2 and "guards" in declared and epochs:
             return Guard(fence=epochs[-1 - op.b % min(3, len(epochs))])
         if op.guard == 3 and "operations" in declared and op.name not in _ANSWERS_UNKNOWN:
-            return Guard(op_id=f"op-{self.nonce}-{op.a}-{op.b % 2}")
+            return Guard(op_id=f"op-{self.nonce}-{_keeper(op)}-{op.a}-{op.b % 2}")
         return Guard()
 
     def remember(self, answer: object, session_id: str) -> None:
@@ -81,6 +81,13 @@ class Context:
     @property
     def store(self) -> SessionStore:
         return self.side.store
+
+
+def _keeper(op: Op) -> str:
+    """A store may keep the answers of each session, of its deletion and of the schedules apart, or not."""
+    if "schedule" in op.name:
+        return "schedule"
+    return f"{op.session}-deletion" if op.name == "delete" else f"{op.session}"
 
 
 Act: TypeAlias = "Callable[[Context, Op, Guard], Awaitable[object]]"

@@ -12,7 +12,7 @@ from zidane_core.store import Capabilities
 from .url import StoreURL
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from .schemes import StoreEntry
 
 
 class InstalledStore(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,20 +27,20 @@ class InstalledStore(msgspec.Struct, frozen=True, kw_only=True):
 
 def installed_stores() -> list[InstalledStore]:
     """Every installed scheme, sorted. This imports the plugins; a broken one is a row with its error."""
-    from .schemes import claimants, distribution_of, store_entries, version_of
+    from .schemes import claimants, store_entries
 
     rows: list[InstalledStore] = []
     entries = store_entries()
     for entry in entries:
-        rivals = claimants(entry.name, [each for each in entries if each.name == entry.name])
+        rivals = claimants(entry.scheme, [each for each in entries if each.scheme == entry.scheme])
         capabilities, error = _declared(entry)
         if len(rivals) > 1:
-            error = str(SchemeConflictError(entry.name, rivals))
+            error = str(SchemeConflictError(entry.scheme, rivals))
         rows.append(
             InstalledStore(
-                scheme=entry.name,
-                distribution=distribution_of(entry),
-                version=version_of(entry),
+                scheme=entry.scheme,
+                distribution=entry.distribution,
+                version=entry.version,
                 capabilities=capabilities,
                 error=error,
             )
@@ -48,11 +48,11 @@ def installed_stores() -> list[InstalledStore]:
     return rows
 
 
-def _declared(entry: EntryPoint) -> tuple[Capabilities | None, str | None]:
+def _declared(entry: StoreEntry) -> tuple[Capabilities | None, str | None]:
     from .schemes import load_plugin
 
     try:
-        plugin = load_plugin(entry.name, entry)
-        return plugin.call("zidane_store_capabilities", url=StoreURL(f"{entry.name}://")), None
+        plugin = load_plugin(entry)
+        return plugin.call("zidane_store_capabilities", url=StoreURL(f"{entry.scheme}://")), None
     except Exception as error:  # noqa: BLE001 -- one broken plugin must not hide the others
         return None, str(error)

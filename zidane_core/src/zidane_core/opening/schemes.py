@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
 
@@ -43,12 +47,48 @@ _manager = pluggy.PluginManager("zidane")
 _manager.add_hookspecs(StoreHooks)
 
 
+class StoreEntry(NamedTuple):
+    """An installed entry point: a scheme, and who serves it."""
+
+    scheme: str
+    distribution: str
+    version: str
+    point: EntryPoint
+
+
+def store_entries() -> Sequence[StoreEntry]:
+    """All that are installed, by scheme."""
+    return _entries_on(tuple((folder, _changed_at(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=1)
+def _entries_on(path: tuple[tuple[str, int], ...]) -> Sequence[StoreEntry]:
+    """Of a `sys.path` and when each folder on it last changed. To read it takes some 10 ms: every distribution is."""
+    from importlib.metadata import entry_points
+
+    return sorted(_entry(point) for point in entry_points(group=GROUP))
+
+
+def _entry(point: EntryPoint) -> StoreEntry:
+    dist = point.dist
+    if dist is None:
+        return StoreEntry(point.name, "an unknown distribution", "of unknown version", point)
+    return StoreEntry(point.name, _normalized(dist.name), dist.version, point)
+
+
+def _changed_at(folder: str) -> int:
+    """Nanoseconds. 0: there is nothing."""
+    try:
+        return Path(folder or ".").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 class StorePlugin:
     """A loaded store plugin: the only one that its hooks are called on."""
 
-    def __init__(self, scheme: str, module: object, entry: EntryPoint) -> None:
-        self.scheme, self.distribution, self.version = scheme, distribution_of(entry), version_of(entry)
-        self._module = module
+    def __init__(self, entry: StoreEntry, module: object) -> None:
+        self._entry, self._module = entry, module
 
     def call(self, hook: str, **arguments: Any) -> Any:
         """What the plugin answers; None where it does not implement the hook."""
@@ -56,7 +96,8 @@ class StorePlugin:
         return _manager.subset_hook_caller(hook, others)(**arguments)
 
     def broken(self, reason: str) -> PluginLoadError:
-        return PluginLoadError(self.scheme, distribution=self.distribution, version=self.version, reason=reason)
+        entry = self._entry
+        return PluginLoadError(entry.scheme, distribution=entry.distribution, version=entry.version, reason=reason)
 
 
 def select_plugin(scheme: str, distribution: str | None = None) -> StorePlugin:
@@ -67,14 +108,14 @@ def select_plugin(scheme: str, distribution: str | None = None) -> StorePlugin:
         SchemeConflictError: several distributions claim it, or a foreign one claims a scheme of ours.
         PluginLoadError, PluginVersionError: the plugin does not import, or speaks another interface.
     """
-    return load_plugin(scheme, _only_entry(scheme, distribution))
+    return load_plugin(_only_entry(scheme, distribution))
 
 
-def load_plugin(scheme: str, entry: EntryPoint) -> StorePlugin:
+def load_plugin(entry: StoreEntry) -> StorePlugin:
     """Import a plugin and register it. Raises PluginLoadError or PluginVersionError."""
-    dist, version = distribution_of(entry), version_of(entry)
+    scheme, dist, version = entry.scheme, entry.distribution, entry.version
     try:
-        module = entry.load()
+        module = entry.point.load()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise PluginLoadError(scheme, distribution=dist, version=version, reason=reason) from error
@@ -86,36 +127,20 @@ def load_plugin(scheme: str, entry: EntryPoint) -> StorePlugin:
             _manager.register(module, name=f"{dist} {id(module)}")  # not its name: a reloaded one is another plugin
         except Exception as error:
             raise PluginLoadError(scheme, distribution=dist, version=version, reason=str(error)) from error
-    return StorePlugin(scheme, module, entry)
+    return StorePlugin(entry, module)
 
 
-def store_entries(scheme: str | None = None) -> list[EntryPoint]:
-    """The installed entry points, of one scheme or all, by scheme."""
-    from importlib.metadata import entry_points
-
-    found = entry_points(group=GROUP) if scheme is None else entry_points(group=GROUP, name=scheme)
-    return sorted(found, key=lambda entry: (entry.name, distribution_of(entry)))
-
-
-def distribution_of(entry: EntryPoint) -> str:
-    return _normalized(entry.dist.name) if entry.dist is not None else "an unknown distribution"
-
-
-def version_of(entry: EntryPoint) -> str:
-    return entry.dist.version if entry.dist is not None else "of unknown version"
-
-
-def claimants(scheme: str, entries: list[EntryPoint]) -> list[str]:
+def claimants(scheme: str, entries: Sequence[StoreEntry]) -> list[str]:
     """The distributions that compete for a scheme, ours among them where the scheme is ours."""
     ours = OUR_SCHEMES.get(scheme)
-    claiming = {distribution_of(entry) for entry in entries}
+    claiming = {entry.distribution for entry in entries}
     return sorted(claiming | {ours} if ours is not None and claiming else claiming)
 
 
-def _only_entry(scheme: str, distribution: str | None) -> EntryPoint:
-    entries = store_entries(scheme)
+def _only_entry(scheme: str, distribution: str | None) -> StoreEntry:
+    entries = [entry for entry in store_entries() if entry.scheme == scheme]
     if distribution is not None:
-        entries = [entry for entry in entries if distribution_of(entry) == _normalized(distribution)]
+        entries = [entry for entry in entries if entry.distribution == _normalized(distribution)]
         if not entries:
             raise StoreNotInstalledError(scheme, distribution)
     elif len(claimants(scheme, entries)) > 1:
@@ -128,7 +153,7 @@ def _only_entry(scheme: str, distribution: str | None) -> EntryPoint:
 def _nothing_serves(scheme: str) -> UnknownSchemeError | StoreNotInstalledError:
     if scheme in OUR_SCHEMES:
         return StoreNotInstalledError(scheme, OUR_SCHEMES[scheme])
-    installed = sorted({entry.name for entry in store_entries()})
+    installed = sorted({entry.scheme for entry in store_entries()})
     suggestion = closest(scheme, [*installed, *OUR_SCHEMES])
     return UnknownSchemeError(scheme, installed=installed, suggestion=suggestion)
 
