@@ -71,6 +71,17 @@ class OperationAfterGuard(MutantStore):
         return await super().patch_meta(session_id, patch, guard=guard)
 
 
+@mutant("operation.deletion-is-kept")
+class DeletionForgetsDeletions(MutantStore):
+    """A deletion takes the answers of earlier ones with it."""
+
+    async def delete(self, session_id: str, *, guard: Any = NO_GUARD) -> bool:
+        answer = await super().delete(session_id, guard=guard)
+        if guard.op_id is None:
+            self._data.scopes[self._scope].items["op"].clear()
+        return answer
+
+
 @mutant("operation.mutation-runs-once", "operation.repeated")
 class MutationRunsAgain(MutantStore):
     """A repeated mutation edits what the first one made."""

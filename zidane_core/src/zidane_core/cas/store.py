@@ -29,6 +29,7 @@ from zidane_core.store import (
 )
 from zidane_core.store.base import EVERYTHING
 from zidane_core.store.filters import matches_session_filter
+from zidane_core.store.operations import DELETION
 
 from .names import HEAD, TURNS, group_of, group_prefix, item_key, item_span
 from .transaction import CasTransaction, read_state
@@ -136,7 +137,7 @@ class CasStore(TransactionalStore):
             session_id,
             bool,
             lambda tx: contract.delete(tx, session_id, guard),
-            though_unknown=True,
+            kind=DELETION,
         )
 
     async def _run(self, step: Callable[[Transaction], T], *, also: Sequence[Want] = ()) -> T:

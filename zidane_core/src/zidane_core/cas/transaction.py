@@ -12,11 +12,13 @@ from zidane_core.codec import EncodedTurn
 from zidane_core.errors import CorruptRecordError
 from zidane_core.records import Record
 from zidane_core.store import Head, SessionFilter
+from zidane_core.store.operations import DELETION
 
 from .names import HEAD, ITEMS, PLACES, WHOLE_GROUP, Span, item_key, item_span, place_key, turn_key, turn_span
 from .view import View
 
 _LAST_OF_ALL = 2**62
+_DELETIONS = item_span(DELETION)
 
 
 class GroupState(Record, frozen=True, kw_only=True):
@@ -88,7 +90,7 @@ class CasTransaction:
 
     def drop_session(self, session_id: str) -> None:
         self._state = replace(self._of(session_id), head=None)
-        self._puts = dict.fromkeys(self._span(WHOLE_GROUP))
+        self._puts = {key: None for key in self._span(WHOLE_GROUP) if key not in _DELETIONS}
 
     def list_by_id(self, where: SessionFilter, *, after: str | None, limit: int | None) -> NoReturn:
         raise NotImplementedError("a step on one group lists nothing: CasStore does")

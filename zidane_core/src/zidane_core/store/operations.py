@@ -25,7 +25,11 @@ OPERATION_HISTORY = 256
 OPERATION_HOLD_MS = 600_000
 """An answer is kept at least this long."""
 
-_OPERATION = "op"
+OPERATION = "op"
+
+DELETION = "deletion"
+"""Answers that a store keeps with a session and that yet must outlive it. `Transaction.drop_session` spares them."""
+
 _SWEEP_EVERY = 32
 
 
@@ -44,8 +48,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     keeper: str | None
     """The session that the answer is kept with; None where it must outlive the session."""
     answer_type: Any
-    though_unknown: bool = False
-    """Keep the answer also where the session is unknown."""
+    kind: str = OPERATION
+    """OPERATION or DELETION; a deletion's answer is kept also where the session is unknown."""
 
 
 def fingerprint_of(method: str, *given: object) -> str:
@@ -65,7 +69,8 @@ def once(tx: Transaction, operation: Operation | None, act: Callable[[Transactio
     """
     if operation is None:
         return act(tx)
-    kept = _kept(tx, operation.keeper, operation.id)
+    keeper, kind = operation.keeper, operation.kind
+    kept = _kept(tx, keeper, kind, operation.id)
     if kept is not None:
         if kept.fingerprint != operation.fingerprint:
             raise OperationConflictError(operation.id)
@@ -74,9 +79,9 @@ def once(tx: Transaction, operation: Operation | None, act: Callable[[Transactio
     if _found_nobody(tx, operation, answer):
         return answer
     keep = _Kept(fingerprint=operation.fingerprint, at=tx.now_ms(), answer=msgspec.to_builtins(answer))
-    tx.put_item(operation.keeper, _OPERATION, operation.id, codec.encode_own(keep))
+    tx.put_item(keeper, kind, operation.id, codec.encode_own(keep))
     if crc32(operation.id.encode()) % _SWEEP_EVERY == 0:  # sweeping at every call would read all the others
-        _sweep(tx, operation.keeper)
+        _sweep(tx, keeper, kind)
     return answer
 
 
@@ -85,27 +90,27 @@ def _found_nobody(tx: Transaction, operation: Operation, answer: object) -> bool
     return (
         answer is False
         and operation.keeper is not None
-        and not operation.though_unknown
+        and operation.kind != DELETION
         and tx.get_head(operation.keeper) is None
     )
 
 
 def recall(tx: Transaction, keeper: str | None, operation_id: str) -> JsonValue:
     """The first answer of an operation as plain JSON, or None."""
-    kept = _kept(tx, keeper, operation_id)
+    kept = _kept(tx, keeper, OPERATION, operation_id)
     return None if kept is None else kept.answer
 
 
-def _kept(tx: Transaction, keeper: str | None, operation_id: str) -> _Kept | None:
-    stored = tx.get_item(keeper, _OPERATION, operation_id)
+def _kept(tx: Transaction, keeper: str | None, kind: str, operation_id: str) -> _Kept | None:
+    stored = tx.get_item(keeper, kind, operation_id)
     if stored is None:
         return None
     return codec.decode(_Kept, stored, session_id=keeper, where=f"operation {operation_id!r}")
 
 
-def _sweep(tx: Transaction, keeper: str | None) -> None:
+def _sweep(tx: Transaction, keeper: str | None, kind: str) -> None:
     oldest = tx.now_ms() - OPERATION_HOLD_MS
-    for key, stored in tx.get_items(keeper, _OPERATION)[:-OPERATION_HISTORY]:
+    for key, stored in tx.get_items(keeper, kind)[:-OPERATION_HISTORY]:
         if codec.decode(_Kept, stored, session_id=keeper, where=f"operation {key!r}").at >= oldest:
             break
-        tx.drop_item(keeper, _OPERATION, key)
+        tx.drop_item(keeper, kind, key)

@@ -42,7 +42,7 @@ class Transaction(Protocol):
         ...
 
     def drop_session(self, session_id: str) -> None:
-        """Remove head, turns and items."""
+        """Remove head, turns and items, but for the answers of deletions (`operations.DELETION`) where any are here."""
         ...
 
     # -- turns --------------------------------------------------------------------------------

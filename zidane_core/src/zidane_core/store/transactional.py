@@ -26,7 +26,7 @@ from . import collections, contract
 from .base import BaseStore
 from .checks import check_id
 from .metadata import MetadataChange
-from .operations import Operation, fingerprint_of, once, recall
+from .operations import OPERATION, Operation, fingerprint_of, once, recall
 from .reading import SessionTexts
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
@@ -58,7 +58,7 @@ class TransactionalStore(BaseStore):
         answer_type: Any,
         step: Callable[[Any], T],
         *,
-        though_unknown: bool = False,
+        kind: str = OPERATION,
     ) -> T:
         """Run a write; where the guard names an operation, only the first time."""
         if guard.op_id is None:
@@ -69,7 +69,7 @@ class TransactionalStore(BaseStore):
             fingerprint=fingerprint_of(method, keeper, given, conditions),
             keeper=keeper,
             answer_type=answer_type,
-            though_unknown=though_unknown,
+            kind=kind,
         )
         return await self._write(lambda tx: once(tx, operation, step))
 

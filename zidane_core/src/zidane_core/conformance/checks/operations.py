@@ -107,6 +107,18 @@ async def failure_is_not_kept(kit: Kit) -> None:
     equal(written.added, 1, "how many turns the corrected append added")
 
 
+@check("operation.deletion-is-kept")
+async def deletion_is_kept(kit: Kit) -> None:
+    """A repeated deletion gets its first answer, and leaves alone a session that was created since."""
+    session_id, guard = await kit.session(1), _op(kit)
+    await kit.store.delete(session_id, guard=guard)
+    await kit.store.append_turns(session_id, [turn(5)], create=kit.header())
+    equal(await kit.store.delete(session_id, guard=guard), True, "the answer to the repeated deletion")
+    equal([each.id for each in await kit.store.get_turns(session_id)], ["t5"], "the turns of the new session")
+    await kit.store.delete(session_id)
+    equal(await kit.store.delete(session_id, guard=guard), True, "the answer once the new session is deleted too")
+
+
 @check("operation.concurrent", layer="tasks")
 async def concurrent(kit: Kit) -> None:
     """The same call sent several times at once takes effect once; all get one answer."""
