@@ -31,8 +31,8 @@ class Reply(Generic[T]):
     """What a caller on an event loop waits for, to be answered from another thread."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[T] = self._loop.create_future()
+        self.loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[T] = self.loop.create_future()
 
     @property
     def is_awaited(self) -> bool:
@@ -52,23 +52,25 @@ class Reply(Generic[T]):
             self.send(value)
 
     def send(self, value: T) -> None:
-        self._tell(value, None)
+        settle_soon(self.loop, lambda: self.settle(value, None))
 
     def fail(self, error: BaseException) -> None:
-        self._tell(None, error)
+        settle_soon(self.loop, lambda: self.settle(None, error))
 
-    def _tell(self, value: T | None, error: BaseException | None) -> None:
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            self._loop.call_soon_threadsafe(_settle, self._future, value, error)
+    def settle(self, value: Any, error: BaseException | None) -> None:
+        """Send one or the other, on the caller's event loop itself."""
+        if self._future.done():  # its caller was cancelled
+            return
+        if error is None:
+            self._future.set_result(value)
+        else:
+            self._future.set_exception(error)
 
 
-def _settle(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
-    if future.done():  # its caller was cancelled
-        return
-    if error is None:
-        future.set_result(value)
-    else:
-        future.set_exception(error)
+def settle_soon(loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
+    """Have a function run on an event loop of another thread, if that is still there."""
+    with suppress(RuntimeError):  # it was closed: nobody waits any more
+        loop.call_soon_threadsafe(act)
 
 
 class Connection:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
-from ._connection import Connection, Reply
+from ._connection import Connection, Reply, settle_soon
 from ._errors import store_error
 from ._transaction import Counter
 
@@ -29,10 +31,8 @@ class _Member:
         self.error: BaseException | None = None
 
     def tell(self) -> None:
-        if self.error is None:
-            self.reply.send(self.value)
-        else:
-            self.reply.fail(self.error)
+        """On the event loop of who waits."""
+        self.reply.settle(self.value, self.error)
 
 
 class WriteGroups:
@@ -47,13 +47,22 @@ class WriteGroups:
     def __init__(self, writer: Connection, path: str, after_commit: Callable[[sqlite3.Connection], None]) -> None:
         self._writer, self._path, self._after_commit = writer, path, after_commit
         self._waiting: deque[_Member] = deque()
+        self._called_on: AbstractEventLoop | None = None
 
     async def run(self, step: Step[T]) -> T:
         member = _Member(step)
         self._waiting.append(member)
-        self._writer.submit(self._write_waiting)  # one call for each member: the last of them find nothing to do
+        if self._called_on is not member.reply.loop:  # at the end of this turn of the loop: who else writes in it joins
+            self._called_on = member.reply.loop
+            self._called_on.call_soon(self.flush)
         value: T = await member.reply.wait()
         return value
+
+    def flush(self) -> None:
+        """Hand what waits to the writer's thread."""
+        self._called_on = None
+        for _ in range(0, len(self._waiting), GROUP_LIMIT):
+            self._writer.submit(self._write_waiting)
 
     # -- in the writer's thread ---------------------------------------------------------------
 
@@ -63,8 +72,7 @@ class WriteGroups:
         if not members:
             return
         self._write_group(raw, members)
-        for member in members:
-            member.tell()
+        _tell(members)
         self._after_commit(raw)
 
     def _write_group(self, raw: sqlite3.Connection, members: Sequence[_Member]) -> None:
@@ -112,6 +120,17 @@ class WriteGroups:
         translated = store_error(error, self._path, committing=committing)
         translated.__cause__ = error
         return translated
+
+
+def _tell(members: Sequence[_Member]) -> None:
+    """Answer all who wait on one event loop by one call: each would wake it, and the thread would wait for it."""
+    for loop in dict.fromkeys(member.reply.loop for member in members):
+        settle_soon(loop, partial(_tell_on, [member for member in members if member.reply.loop is loop]))
+
+
+def _tell_on(members: Sequence[_Member]) -> None:
+    for member in members:
+        member.tell()
 
 
 def _run_in_company(raw: sqlite3.Connection, counter: Counter, member: _Member) -> None:

@@ -91,6 +91,7 @@ class SqliteStore(TransactionalStore):
         self._writes = WriteGroups(self._writer, self._settings.path, checkpoints.after_commit)
 
     async def _close(self) -> None:
+        self._writes.flush()
         closings = [connection.close() for connection in (*self._readers, self._writer)]  # under way, whatever happens
         for closing in closings:
             await closing.wait()
