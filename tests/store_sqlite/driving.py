@@ -19,6 +19,8 @@ async def cancelled_at(suspension: int, coroutine: Coroutine[Any, Any, object], 
             seen += 1
             if seen >= suspension and cancelled < times:
                 cancelled += 1
+                if waits_for is not None:
+                    waits_for.cancel()  # as a task does that is cancelled
                 waits_for = coroutine.throw(asyncio.CancelledError())
             else:
                 await _until_done(waits_for)

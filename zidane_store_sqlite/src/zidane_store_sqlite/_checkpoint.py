@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import sqlite3
 
-RESTART_AFTER_ROWS = 1000
-"""Rows that this writer changes between two checkpoints: some 8 MB of log."""
+RESTART_AFTER_ROWS = 3000
+"""Rows that this writer changes between two checkpoints: some 20 MB of log. Fewer copy the same pages again."""
 
-TRUNCATE_FROM_BYTES = 16 * 1024 * 1024
+TRUNCATE_FROM_BYTES = 48 * 1024 * 1024
 """A log of this size is cut. A smaller one is kept and written over, which costs a disk less than growing a file."""
 
 _LOOK_AFTER_ROWS = 32
