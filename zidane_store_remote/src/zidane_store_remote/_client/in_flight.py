@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -23,17 +22,36 @@ class InFlight:
     def __init__(self, store: str) -> None:
         self._store = store
         self._closed = False
-        self._running: dict[anyio.CancelScope, anyio.Event] = {}
+        self._running: dict[anyio.CancelScope, anyio.Event | None] = {}
+        """What is to be set when one has ended, where somebody waits for that."""
 
-    async def run_here(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What `work` returns or raises. Cancelling the caller cancels the work."""
-        with self._known() as scope, scope:
-            return await work()
-        raise StoreClosedError(self._store)
+    async def run_here(self, work: Callable[[], Awaitable[T]], deadline: float) -> T:
+        """What `work` returns or raises. Cancelling the caller cancels the work.
 
-    async def run_apart(self, work: Callable[[], Awaitable[T]]) -> T:
+        Raises:
+            TimeoutError: it is cancelled, because it was not done at `deadline`, by anyio's clock.
+            StoreClosedError: the store was closed before or meanwhile.
+        """
+        if self._closed:
+            raise StoreClosedError(self._store)
+        scope = anyio.CancelScope(deadline=deadline)
+        self._running[scope] = None
+        try:
+            with scope:
+                return await work()
+        finally:
+            over = self._running.pop(scope)
+            if over is not None:
+                over.set()
+        if self._closed:
+            raise StoreClosedError(self._store)
+        raise TimeoutError
+
+    async def run_apart(self, work: Callable[[], Awaitable[T]], deadline: float) -> T:
         """The same in a task of its own: a caller that is cancelled leaves, and the work is done to its end."""
-        return await to_its_end(lambda: self.run_here(work))
+        with anyio.CancelScope(deadline=deadline):
+            return await to_its_end(lambda: self.run_here(work, deadline))
+        raise TimeoutError
 
     async def aclose(self) -> None:
         """Let nothing new begin; wait a moment for what is under way, and cancel the rest of it."""
@@ -45,20 +63,10 @@ class InFlight:
         await self._ended()
 
     async def _ended(self) -> None:
-        for over in list(self._running.values()):
-            await over.wait()
-
-    @contextmanager
-    def _known(self) -> Generator[anyio.CancelScope]:
-        if self._closed:
-            raise StoreClosedError(self._store)
-        scope, over = anyio.CancelScope(), anyio.Event()
-        self._running[scope] = over
-        try:
-            yield scope
-        finally:
-            del self._running[scope]
-            over.set()
+        for scope in list(self._running):
+            if scope in self._running:  # it may have ended while another one was waited for
+                over = self._running[scope] = self._running[scope] or anyio.Event()
+                await over.wait()
 
 
 async def to_its_end(work: Callable[[], Awaitable[T]]) -> T:

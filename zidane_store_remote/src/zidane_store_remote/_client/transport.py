@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import count
 from typing import Any, TypeVar
 
@@ -64,6 +65,7 @@ class Transport:
         self._client: Any = client
         self._retired: list[Any] = []
         self._in_flight = InFlight(settings.base_url)
+        self._url_of = lru_cache(maxsize=1024)(lambda path: library.names.URL(settings.base_url + path))
         self.max_body_bytes: int | None = None
         """Of a request, once the server has said it."""
 
@@ -109,15 +111,12 @@ class Transport:
 
     async def _try(self, request: Request, read: Reader[T], deadline: float) -> T:
         async def exchange() -> T:
-            with anyio.fail_after(deadline + LATE_SECONDS - anyio.current_time()):
-                async with self._slots:
-                    return await self._exchange(request, read, deadline)
+            async with self._slots:
+                return await self._exchange(request, read, deadline)
 
+        run = self._in_flight.run_here if self._library.survives_cancellation else self._in_flight.run_apart
         try:
-            if self._library.survives_cancellation:
-                return await self._in_flight.run_here(exchange)
-            with anyio.fail_after(deadline + LATE_SECONDS - anyio.current_time()):
-                return await self._in_flight.run_apart(exchange)
+            return await run(exchange, deadline + LATE_SECONDS)
         except TimeoutError:
             raise unusable(f"no answer within {self._settings.timeout:g} s") from None
 
@@ -149,7 +148,7 @@ class Transport:
         timeout = self._library.names.Timeout(silence, connect=min(silence, CONNECT_SECONDS), pool=POOL_SECONDS)
         return client.build_request(
             request.method,
-            settings.base_url + request.path,
+            self._url_of(request.path),
             params=dict(request.query) or None,
             headers=headers,
             content=body,

@@ -172,13 +172,13 @@ async def _read_body(request: Request, serving: Serving) -> bytes:
     bounded = BoundedBody(serving.max_body_bytes, gzipped=encoding == "gzip")
     pieces: list[bytes] = []
     try:
-        with anyio.fail_after(serving.read_timeout):
+        with anyio.CancelScope(deadline=anyio.current_time() + serving.read_timeout) as scope:
             async for piece in request.stream():
                 pieces.extend(bounded.feed(piece))
+        if scope.cancelled_caught:
+            reason = f"the request did not arrive within {serving.read_timeout:g} s"
+            raise RefusedError("request-timeout", StoreBusyError(reason))
         bounded.end()
-    except TimeoutError:
-        reason = f"the request did not arrive within {serving.read_timeout:g} s"
-        raise RefusedError("request-timeout", StoreBusyError(reason)) from None
     except TooLargeError:
         announced = request.headers.get("content-length", "")
         size = int(announced) if _COUNT.fullmatch(announced) else serving.max_body_bytes + 1
