@@ -22,6 +22,7 @@ from .profile import PROFILES, Profile
 from .requirements import required_ids
 from .results import Report, Result, State
 from .runner import CheckRunner
+from .spares import keep_spares
 from .target import Opener, Target, resolve
 
 _SHARED_BY_INSTANCES = ("process", "host", "network")
@@ -37,6 +38,8 @@ class Conformance:
     seed: int
     baseline: Baseline = field(default_factory=Baseline)
     checks: Sequence[Check] = field(default_factory=all_checks)
+    with_spares: bool = False
+    """Start worker processes ahead, since many checks will need some."""
     _capabilities: Capabilities | None = None
     _results: dict[str, Result] = field(default_factory=dict[str, Result])
 
@@ -61,6 +64,8 @@ class Conformance:
         runner = CheckRunner(target=self.target, capabilities=self.capabilities, profile=self.profile, seed=self.seed)
         unfit = self._unfit(check)
         if unfit is None:
+            if self.with_spares:
+                keep_spares()
             return runner.run(check)
         return replace(unfit, check=check)
 
@@ -136,6 +141,8 @@ def run_conformance(
         baseline or Baseline(),
     )
     chosen = chosen_checks(run.checks, only=tuple(only), requirements=requirements)
+    shared = run.capabilities.shared in _SHARED_BY_PROCESSES
+    run.with_spares = shared and sum(check.layer in ("processes", "crash") for check in chosen) > 1
     began = time.perf_counter()
     results: list[Result] = []
     for check in chosen:

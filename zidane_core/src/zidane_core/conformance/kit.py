@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
@@ -153,10 +154,11 @@ class Kit:
     async def _clean_up(self, store: SessionStore) -> None:
         if self._is_private:
             return
-        for scope, session_id in self._sessions:
-            await (store.in_scope(scope) if scope else store).delete(session_id)
-        for schedule_id in self._schedules if self.declares("schedules") else []:
-            await store.delete_schedule(schedule_id)
+        schedules = self._schedules if self.declares("schedules") else []
+        await asyncio.gather(
+            *((store.in_scope(scope) if scope else store).delete(session_id) for scope, session_id in self._sessions),
+            *(store.delete_schedule(schedule_id) for schedule_id in schedules),
+        )
 
     async def _usable(self, stack: AsyncExitStack) -> SessionStore:
         """The first handle, or another one where the check closed it."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
+import subprocess
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
-from typing import Any, cast
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import IO, Any, cast
 
 from .expectations import BrokenRuleError
 from .jobs import JOBS
 from .kit import Kit
+from .spares import take
 
 EXIT_SECONDS = 15.0
 """How long a process may take to end once its work is done."""
@@ -22,18 +21,20 @@ EXIT_SECONDS = 15.0
 class Worker:
     """One worker process."""
 
-    def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
         self._process, self._name = process, name
+        self._transports: list[asyncio.BaseTransport] = []
         self.told: list[dict[str, Any]] = []
         """What it has said so far."""
 
     async def start(self, request: dict[str, Any]) -> None:
         """Hand it its job, and wait until its store is open."""
-        await self._write(request)
+        self._out, self._err = [await self._reader(pipe) for pipe in (self._process.stdout, self._process.stderr)]
+        self._write(request)
         await self._next()
 
-    async def go(self) -> None:
-        await self._write("go")
+    def go(self) -> None:
+        self._write("go")
 
     async def listen(self, lines: int | None = None) -> None:
         """Take in what it says: so many lines, or until it is done."""
@@ -46,10 +47,9 @@ class Worker:
 
     async def kill(self) -> None:
         """SIGKILL, and take in what it had said."""
-        if self._process.returncode is None:
-            self._process.kill()
-        await self._process.wait()
-        while line := await self._out().readline():
+        self._process.kill()
+        await self._ended()
+        while line := await self._out.readline():
             if line.endswith(b"\n"):  # the last one may be cut off
                 self._take(json.loads(line))
 
@@ -57,44 +57,50 @@ class Worker:
         """Wait for its end. Raises BrokenRuleError when it does not come."""
         try:
             async with asyncio.timeout(EXIT_SECONDS):
-                return await self._process.wait()
+                return await self._ended()
         except TimeoutError as error:
             expected = f"its end within {EXIT_SECONDS:g} s"
             raise BrokenRuleError(f"{self._name}, its work done", expected=expected, found="it goes on") from error
 
     async def discard(self) -> None:
         """Leave nothing of it behind."""
-        if self._process.returncode is None:
-            self._process.kill()
-        await self._process.communicate()
+        self._process.kill()
+        await self._ended()
+        for transport in self._transports:
+            transport.close()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    async def _ended(self) -> int:
+        while (code := self._process.poll()) is None:  # noqa: ASYNC110 -- not every system tells a loop of an end
+            await asyncio.sleep(0.002)
+        return code
+
+    async def _reader(self, pipe: IO[bytes] | None) -> asyncio.StreamReader:
+        reader = asyncio.StreamReader()
+        connecting = asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        self._transports.append((await connecting)[0])
+        return reader
 
     def _take(self, message: object) -> None:
         if isinstance(message, dict):
             self.told.append(cast("dict[str, Any]", message))
 
     async def _next(self) -> object:
-        line = await self._out().readline()
+        line = await self._out.readline()
         if not line:
-            errors = (await self._err().read()).decode(errors="replace")[-800:]
+            errors = (await self._err.read()).decode(errors="replace")[-800:]
             raise BrokenRuleError(self._name, expected="that it goes on", found=f"it ended: {errors}")
         message: Any = json.loads(line)
         if "error" in message:
             raise BrokenRuleError(self._name, expected="no error", found=f"{message['error']}: {message['text']}")
         return message
 
-    async def _write(self, message: object) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None  # noqa: S101 -- it was piped
-        stdin.write(json.dumps(message).encode() + b"\n")
-        await stdin.drain()
-
-    def _out(self) -> asyncio.StreamReader:
-        assert self._process.stdout is not None  # noqa: S101 -- it was piped
-        return self._process.stdout
-
-    def _err(self) -> asyncio.StreamReader:
-        assert self._process.stderr is not None  # noqa: S101 -- it was piped
-        return self._process.stderr
+    def _write(self, message: object) -> None:
+        assert self._process.stdin is not None  # noqa: S101 -- it was piped
+        with suppress(BrokenPipeError):  # reading tells why it ended
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
 
 @asynccontextmanager
@@ -105,7 +111,7 @@ async def workers(
     async with AsyncExitStack() as stack:
         started: list[Worker] = []
         for number in range(1, len(arguments) + 1):
-            worker = Worker(await _spawn(), f"worker {number} ({job})")
+            worker = Worker(take(), f"worker {number} ({job})")
             stack.push_async_callback(worker.discard)
             started.append(worker)
         requests = [
@@ -122,7 +128,8 @@ async def run_workers(kit: Kit, job: str, arguments: list[dict[str, Any]]) -> li
     told: list[dict[str, Any]] = []
     here = await kit.open()
     async with workers(kit, job, arguments[1:]) as started:
-        await together(*(worker.go() for worker in started))
+        for worker in started:
+            worker.go()
         await together(JOBS[job](here, told.append, **arguments[0]), *(worker.listen() for worker in started))
         codes = await together(*(worker.exit_code() for worker in started))
         if any(codes):
@@ -139,19 +146,3 @@ async def together(*calls: Awaitable[Any]) -> list[Any]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _spawn() -> asyncio.subprocess.Process:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])}
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-W",
-        "ignore::DeprecationWarning",
-        "-m",
-        "zidane_core.conformance.worker",
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        env=environment,
-    )

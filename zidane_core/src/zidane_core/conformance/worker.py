@@ -54,7 +54,10 @@ forgotten: list[object] = []
 
 
 def main() -> None:
-    request = json.loads(sys.stdin.readline())
+    line = sys.stdin.readline()
+    if not line:  # a spare that was not needed
+        return
+    request = json.loads(line)
     try:
         asyncio.run(work(request, sys.stdin.readline))
     except ForgottenError:

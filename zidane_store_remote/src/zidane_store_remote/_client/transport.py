@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any, TypeVar
 
@@ -65,7 +65,7 @@ class Transport:
         self._client: Any = client
         self._retired: list[Any] = []
         self._in_flight = InFlight(settings.base_url)
-        self._url_of = lru_cache(maxsize=1024)(lambda path: library.names.URL(settings.base_url + path))
+        self._url_of: Callable[[str], Any] = lru_cache(maxsize=1024)(partial(_parsed, library, settings.base_url))
         self.max_body_bytes: int | None = None
         """Of a request, once the server has said it."""
 
@@ -173,3 +173,8 @@ class Transport:
         size = len(request.body or b"")
         if self.max_body_bytes is not None and size > self.max_body_bytes:
             raise ContentTooLargeError("the request", size=size, limit=self.max_body_bytes)
+
+
+def _parsed(library: Library, base_url: str, path: str) -> Any:
+    """A URL of the library's, which takes it a while: paths come again."""
+    return library.names.URL(base_url + path)

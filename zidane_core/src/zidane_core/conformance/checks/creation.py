@@ -195,7 +195,7 @@ async def _is_empty(kit: Kit, session_id: str, before: SessionData) -> None:
 async def no_resurrection(kit: Kit) -> None:
     """A deleted session is not brought back by a write of a run that is still going on, fenced or not."""
     for write in writes_of(kit):
-        subject = await prepare(kit, claimed=kit.declares("claims"))
+        subject = await prepare(kit, claimed=kit.declares("claims"), write=write)
         await kit.store.delete(subject.session_id)
         guards = [Guard()] + ([Guard(fence=subject.epoch)] if kit.declares("claims", "guards") else [])
         for guard in guards:

@@ -20,7 +20,8 @@ check = Collector(layer="crash")
 async def _killed_amid(kit: Kit, job: str, arguments: list[dict[str, Any]]) -> list[Worker]:
     """Let workers write for ever, and kill them at some moment after the first acknowledgements."""
     async with workers(kit, job, arguments) as started:
-        await together(*(worker.go() for worker in started))
+        for worker in started:
+            worker.go()
         lines = kit.random.randint(1, 12)
         await together(*(worker.listen(lines) for worker in started))
         await asyncio.sleep(kit.random.random() * 0.02)  # any moment will do
@@ -87,7 +88,7 @@ async def claim_is_free_at_once(kit: Kit) -> None:
     if not shared:
         await kit.store.aclose()
     async with workers(kit, "hold", [{"session_id": session_id}]) as (worker,):
-        await worker.go()
+        worker.go()
         await worker.listen(1)
         epoch = worker.told[0]["epoch"]
         if shared:

@@ -139,10 +139,13 @@ async def ids_amid_writes(kit: Kit) -> None:
 
 
 async def _dated(kit: Kit, stamps: list[int]) -> list[str]:
-    """Sessions with these `updated_at`, as ids in the order in which they have to be listed."""
+    """Sessions with these `updated_at`, as ids in the order in which they have to be listed.
+
+    Among equal stamps the order of creation is neither that of the ids nor its reverse.
+    """
     made: list[tuple[int, bytes, str]] = []
-    for stamp in stamps:
-        session_id = kit.session_id()
+    ids, half = sorted(kit.session_id() for _ in stamps), len(stamps) // 2
+    for stamp, session_id in zip(stamps, ids[half:] + ids[:half], strict=True):
         await kit.store.save(samples.snapshot(session_id, updated_at=stamp), create=True)
         made.append((-stamp, session_id.encode(), session_id))
     return [session_id for _, _, session_id in sorted(made)]

@@ -39,7 +39,7 @@ def _op(kit: Kit) -> Guard:
 async def repeated(kit: Kit) -> None:
     """Every write, sent again with its operation id, gets the first answer and changes nothing more."""
     for write in writes_of(kit, schedules=True):
-        subject = await prepare(kit)
+        subject = await prepare(kit, write=write)
         ask = Ask(subject, _op(kit))
         first = await write.act(kit.store, ask)
         after = await _state(kit, subject)
@@ -52,7 +52,7 @@ async def repeated(kit: Kit) -> None:
 async def repeated_later(kit: Kit) -> None:
     """The first answer is given though others have written since, and the guard no longer holds."""
     for write in (each for each in writes_of(kit) if each.method != "delete"):
-        subject = await prepare(kit)
+        subject = await prepare(kit, write=write)
         guard = _op(kit)
         if kit.declares("guards"):
             guard = Guard(op_id=guard.op_id, expected_rev=(await kit.loaded(subject.session_id)).rev)
@@ -67,7 +67,7 @@ async def repeated_later(kit: Kit) -> None:
 async def other_payload(kit: Kit) -> None:
     """The same operation id with another payload, or on another method, is OperationConflictError."""
     for write in (each for each in writes_of(kit, schedules=True) if each.varies):
-        subject = await prepare(kit)
+        subject = await prepare(kit, write=write)
         guard = _op(kit)
         await write.act(kit.store, Ask(subject, guard))
         after = await _state(kit, subject)

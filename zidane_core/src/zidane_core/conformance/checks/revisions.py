@@ -24,7 +24,7 @@ AHEAD_MS = 4_102_444_800_000
 async def moves(kit: Kit) -> None:
     """Every write gives the session a new, greater revision, except those that the contract names."""
     for write in (each for each in writes_of(kit) if each.method != "delete"):
-        subject = await prepare(kit)
+        subject = await prepare(kit, write=write)
         before = (await kit.loaded(subject.session_id)).rev or 0
         answer = await write.act(kit.store, Ask(subject))
         after = (await kit.loaded(subject.session_id)).rev or 0
@@ -45,7 +45,7 @@ def _previous(answer: object, otherwise: int) -> object:
 async def touches(kit: Kit) -> None:
     """Activity moves `updated_at` to the store's clock; metadata, artifacts and send requests do not move it."""
     for write in (each for each in writes_of(kit) if each.method != "delete"):
-        subject = await prepare(kit)
+        subject = await prepare(kit, write=write)
         await _age(kit, subject.session_id)
         before = (await kit.loaded(subject.session_id)).updated_at
         await write.act(kit.store, Ask(subject))

@@ -159,7 +159,7 @@ async def edits_across_processes(kit: Kit) -> None:
     """Nothing that this process appends is lost while another edits the history."""
     session_id = await kit.session()
     async with workers(kit, "edit", [{"session_id": session_id, "rounds": 5}]) as (worker,):
-        await worker.go()
+        worker.go()
         total = kit.count(60, least=15)
         for at in range(total):
             await kit.store.append_turns(session_id, [turn(at)])
@@ -177,7 +177,7 @@ async def forgotten_close(kit: Kit) -> None:
 async def _ends_by_itself(kit: Kit, how: str, code: int) -> None:
     session_id = kit.session_id()
     async with workers(kit, "write-once", [{"session_id": session_id}], leave=how) as (worker,):
-        await worker.go()
+        worker.go()
         await worker.listen(1)
         equal(await worker.exit_code(), code, f"the exit code of a program that leaves its store by {how!r}")
     if kit.capabilities.durable != "no":
@@ -192,7 +192,7 @@ async def fork_is_refused(kit: Kit) -> None:
         return
     session_id = await kit.session(1)
     async with workers(kit, "fork", [{"session_id": session_id}]) as (worker,):
-        await worker.go()
+        worker.go()
         await worker.listen()
         told = worker.told
     child = next(message["child"] for message in told if "child" in message)
