@@ -246,7 +246,7 @@ async def prepare(
         return kit.declares(capability) and (write is None or write.capability == capability)
 
     with kit.unseen():
-        session_id, creation = kit.session_id(), kit.header(metadata={"k": 0})
+        session_id, creation = await kit.next_session_id(store), kit.header(metadata={"k": 0})
         await store.append_turns(session_id, samples.turns(0, 3), create=creation, run=samples.run("r0"))
         if wanted("artifacts"):
             await store.upsert_artifact(samples.artifact(session_id, "a0"))

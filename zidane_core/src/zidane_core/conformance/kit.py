@@ -85,11 +85,25 @@ class Kit:
 
     async def session(self, turns: int = 0, *, store: SessionStore | None = None, **fields: object) -> str:
         """The id of a new session with the turns t0, t1, … in it, user and assistant by turns."""
-        session_id = self.session_id()
-        await (store or self.store).append_turns(
+        store = store or self.store
+        session_id = await self.next_session_id(store)
+        await store.append_turns(
             session_id, [samples.turn(position) for position in range(turns)], create=self.header(**fields)
         )
         return session_id
+
+    async def next_session_id(self, store: SessionStore | None = None) -> str:
+        """A new session id, once what was made before is deleted from a store that is full with it.
+
+        A check says how many sessions it needs at a time.
+        """
+        room = self.capabilities.max_sessions
+        if room is not None and len(self._sessions) >= room:
+            with self.unseen():
+                for _, session_id in self._sessions:
+                    await (store or self.store).delete(session_id)
+            self._sessions.clear()
+        return self.session_id()
 
     async def loaded(self, session_id: str, *, store: SessionStore | None = None) -> SessionData:
         """The session, which has to be there."""

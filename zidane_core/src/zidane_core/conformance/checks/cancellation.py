@@ -52,7 +52,7 @@ def _comparable(plain: dict[str, Any]) -> dict[str, Any]:
 async def still_works(kit: Kit, stores: list[SessionStore], what: str) -> None:
     """A write and a read through every handle succeed promptly."""
     for store in stores:
-        session_id = kit.session_id()
+        session_id = await kit.next_session_id(store)
         try:
             async with asyncio.timeout(PROMPT_SECONDS):
                 await store.append_turns(session_id, turns(0, 2), create=kit.header())
@@ -100,7 +100,7 @@ async def then_repeat(kit: Kit) -> None:
     """A cancelled append may be repeated: in the end each turn is there once, in order."""
 
     async def attempt(interruption: Interruption) -> Interrupted:
-        session_id, create = kit.session_id(), kit.header()
+        session_id, create = await kit.next_session_id(), kit.header()
 
         def append() -> Awaitable[object]:
             return kit.store.append_turns(session_id, turns(0, 3), run=run("r0"), metadata={"a": 1}, create=create)
@@ -137,7 +137,7 @@ async def reads(kit: Kit) -> None:
         await attempt_of(name, read)
 
 
-@check("cancel.queued")
+@check("cancel.queued", sessions=2)
 async def queued(kit: Kit) -> None:
     """Cancelling many queued appends at once leaves nothing in the way of the next, and repeating them is harmless."""
     session_id = await kit.session(1)

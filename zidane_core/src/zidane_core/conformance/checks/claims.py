@@ -215,7 +215,7 @@ async def _is_quiet(kit: Kit, session_id: str, since: float, acknowledged: float
 async def one_winner(kit: Kit) -> None:
     """Of concurrent claims exactly one is granted, on a new session and a known one; the others learn whose it is."""
     for round_ in range(kit.count(20, least=4)):
-        session_id = kit.session_id()
+        session_id = await kit.next_session_id()
         create = kit.header()
         if round_ % 2:
             await kit.store.append_turns(session_id, [turn(0)], create=create)

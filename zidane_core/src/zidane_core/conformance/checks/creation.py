@@ -121,7 +121,7 @@ async def refused_creates_nothing(kit: Kit) -> None:
     if kit.declares("guards"):
         refused += [(RunFencedError, Guard(fence=1)), (RevisionConflictError, Guard(expected_rev=7))]
     for error, guard in refused:
-        session_id, create = kit.session_id(), kit.header()
+        session_id, create = await kit.next_session_id(), kit.header()
         given = [turn(0)] if guard is not None else [turn(1), bad]
         call = kit.store.append_turns(session_id, given, create=create, guard=guard or Guard())
         await raises(error, call, "a creating append that cannot succeed")
@@ -134,7 +134,7 @@ async def refused_creates_nothing(kit: Kit) -> None:
 async def concurrent_others(kit: Kit) -> None:
     """Of concurrent creations under one id one wins; the others are SessionExistsError, and the winner is whole."""
     for _ in range(kit.count(20, least=3)):
-        session_id = kit.session_id()
+        session_id = await kit.next_session_id()
         tries: list[Awaitable[object]] = [
             kit.store.append_turns(session_id, [turn(0, f"from {each}")], create=kit.header(agent_id=f"{each}"))
             for each in range(8)
