@@ -90,6 +90,17 @@ class MutationRunsAgain(MutantStore):
         return await super().mutate_history(session_id, mutate, guard=replace(guard, op_id=None))
 
 
+@mutant("operation.other-payload")
+class MutationTakesAnyAnswer(MutantStore):
+    """A mutation takes what another call with its operation id answered for its own first answer."""
+
+    async def mutate_history(self, session_id: str, mutate: Any, *, guard: Any = NO_GUARD) -> Any:
+        entry = self._data.scopes[self._scope].sessions.get(session_id)
+        if guard.op_id is not None and entry is not None and guard.op_id in entry.items["op"]:
+            return Written(rev=entry.head.rev, previous=entry.head.rev)
+        return await super().mutate_history(session_id, mutate, guard=guard)
+
+
 @mutant("operation.concurrent")
 class OperationIsNotInTheTransaction(MutantStore):
     """The answer of an operation is kept after the write, by another step."""

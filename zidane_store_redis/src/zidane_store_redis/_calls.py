@@ -11,13 +11,13 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from secrets import token_urlsafe
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from zidane_core.errors import StoreClosedError, StoreUnavailableError
-from zidane_core.store import Guard, fingerprint_of
+from zidane_core.errors import OperationConflictError, StoreClosedError, StoreUnavailableError
+from zidane_core.store import Guard
 
 from ._errors import Fault, fault_of
 from ._scripts import Script
@@ -85,13 +85,13 @@ class Calls:
         *,
         session_id: str | None = None,
         guard: Guard,
-        given: Callable[[], tuple[Any, ...]],
+        fingerprint: Callable[[], str],
     ) -> list[Any]:
-        """Run a script that writes. `given` is what the call was given, for telling it from others of its name."""
+        """Run a script that writes. `fingerprint` tells the call from others, where the guard names its operation."""
         request = {**fields, **self._conditions(guard)}
         if guard.op_id is not None:
             request["op"] = "o" + guard.op_id
-            request["fingerprint"] = fingerprint_of(*given(), (guard.fence, guard.expected_rev))
+            request["fingerprint"] = fingerprint()
             return await self._write(script, keys, request, session_id)
         lane = self._idle_lanes.pop() if self._idle_lanes else _Lane()
         lane.last += 1
@@ -130,13 +130,15 @@ class Calls:
         """One setting of the server. Raises PermissionDeniedError where CONFIG is not for us."""
         return await self._persist(lambda: self.server.config(name), None)
 
-    async def recall(self, keys: Sequence[bytes], op_id: str, session_id: str) -> list[Any] | None:
-        """The first answer of a named operation."""
+    async def recall(self, keys: Sequence[bytes], op_id: str, fingerprint: str, session_id: str) -> list[Any] | None:
+        """The first answer of a named operation. Raises OperationConflictError: another call had that name."""
         for key in keys:
             kept = await self.command("HGET", key, b"o" + op_id.encode(), session_id=session_id)
             if kept is not None:
-                answer: list[Any] = msgspec.msgpack.decode(kept)[1]
-                return answer[1:]
+                stamp, answer = msgspec.msgpack.decode(kept)
+                if stamp != fingerprint:
+                    raise OperationConflictError(op_id)
+                return cast("list[Any]", answer[1:])
         return None
 
     # -- how it is done -----------------------------------------------------------------------

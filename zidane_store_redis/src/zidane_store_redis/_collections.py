@@ -20,6 +20,7 @@ from zidane_core.store import (
     ArtifactFilter,
     Guard,
     SendRequestClaim,
+    fingerprint_of,
     matches_artifact_filter,
     may_fire,
     merge_artifact,
@@ -199,7 +200,11 @@ class CollectionParts(ListingCalls):
         if script is not scripts.PUT_SCHEDULE:
             keys.append(self._keys.fires(self._scope, schedule_id))
         reply = await self._calls.write(
-            script, keys, {"id": schedule_id, **fields}, guard=guard, given=lambda: (method, schedule_id, given)
+            script,
+            keys,
+            {"id": schedule_id, **fields},
+            guard=guard,
+            fingerprint=lambda: fingerprint_of(method, schedule_id, given, (guard.fence, guard.expected_rev)),
         )
         return answer_of(reply, schedule_id, op_id=guard.op_id)
 

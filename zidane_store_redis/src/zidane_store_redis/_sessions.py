@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from zidane_core.errors import CorruptRecordError, SessionNotFoundError
@@ -17,6 +18,8 @@ from zidane_core.store import (
     Written,
     decode_runs,
     decode_turns,
+    fingerprint_of,
+    mutation_fingerprint,
     session_of,
 )
 
@@ -47,6 +50,7 @@ class SessionCalls(BaseStore):
         *given: object,
         keys: tuple[bytes, ...] = (),
         turn_id: str = "",
+        fingerprint: Callable[[], str] | None = None,
     ) -> list[Any]:
         """Run a script that writes on a session; `given` tells the call from others with its operation id."""
         reply = await self._calls.write(
@@ -55,7 +59,8 @@ class SessionCalls(BaseStore):
             {"id": session_id, **fields},
             session_id=session_id,
             guard=guard,
-            given=lambda: (method, session_id, given),
+            fingerprint=fingerprint
+            or (lambda: fingerprint_of(method, session_id, given, (guard.fence, guard.expected_rev))),
         )
         return answer_of(reply, session_id, op_id=guard.op_id, turn_id=turn_id)
 
@@ -175,12 +180,20 @@ class SessionCalls(BaseStore):
         fields: dict[str, Any] = {"turns": requests.turn_list(request.turns), "read_at": str(request.read_at)}
         if request.runs is not None:
             fields["runs"] = requests.run_list(request.runs)
-        answer = await self._write(scripts.REPLACE_HISTORY, "mutate_history", request.session_id, guard, fields)
+        answer = await self._write(
+            scripts.REPLACE_HISTORY,
+            "mutate_history",
+            request.session_id,
+            guard,
+            fields,
+            fingerprint=lambda: mutation_fingerprint(request.session_id),
+        )
         return None if answer[0] is None else written_of(answer)
 
     async def _recall_mutation(self, session_id: str, op_id: str) -> Written | None:
         keys = self._keys_of(session_id)
-        answer = await self._calls.recall((keys.operations, keys.operations_before), op_id, session_id)
+        kept_in, fingerprint = (keys.operations, keys.operations_before), mutation_fingerprint(session_id)
+        answer = await self._calls.recall(kept_in, op_id, fingerprint, session_id)
         return None if answer is None or answer[0] is False else written_of(answer)
 
     async def _truncate(self, session_id: str, turn_id: str, guard: Guard) -> list[SessionTurn]:

@@ -98,16 +98,19 @@ def _answer_of(task: asyncio.Future[object]) -> object:
 
 
 async def at_every_suspension(
-    attempt: Callable[[Interruption], Awaitable[Interrupted]],
+    attempt: Callable[[Interruption], Awaitable[Interrupted]], *, pairs: int = 20
 ) -> AsyncIterator[Interrupted]:
-    """Interrupt at the first suspension, the second, … until the call ends before; at each once, late, and twice."""
+    """Interrupt at the first suspension, the second, … until the call ends before; at each once, late, and twice.
+
+    `pairs`: at how many of the suspensions behind each it is interrupted for the second time.
+    """
     for first in range(1, MOST_SUSPENSIONS):
         once = await attempt(Interruption((first,)))
         if not once.reached:
             return
         yield once
         yield await attempt(Interruption((first,), late=True))
-        for second in range(first + 1, first + 20):
+        for second in range(first + 1, first + 1 + pairs):
             twice = await attempt(Interruption((first, second)))
             if not twice.reached:
                 break

@@ -23,7 +23,7 @@ from .foundation import TURN_MAX_BYTES
 from .head import Head
 from .metadata import MetadataChange, merge_session_metadata
 from .middleware import StoreMiddleware
-from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS, fingerprint_of
+from .operations import OPERATION_HISTORY, OPERATION_HOLD_MS, fingerprint_of, mutation_fingerprint
 from .protocol import SessionStore
 from .reading import SessionTexts, decode_runs, decode_turns, meta_row_of, session_of
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
@@ -96,6 +96,7 @@ __all__ = [
     "merge_artifact",
     "merge_session_metadata",
     "meta_row_of",
+    "mutation_fingerprint",
     "normalize_artifact_input",
     "select_artifact_evictions",
     "session_of",

@@ -298,7 +298,7 @@ class BaseStore(CollectionCalls):
         raise NotImplementedError
 
     async def _recall_mutation(self, session_id: str, op_id: str) -> Written | None:
-        """The first answer of a mutation with this operation id."""
+        """The first answer of a mutation with this operation id; OperationConflictError if another call had it."""
         raise NotImplementedError
 
     async def _truncate(self, session_id: str, turn_id: str, guard: Guard) -> list[SessionTurn]:

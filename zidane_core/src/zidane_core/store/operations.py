@@ -95,10 +95,23 @@ def _found_nobody(tx: Transaction, operation: Operation, answer: object) -> bool
     )
 
 
-def recall(tx: Transaction, keeper: str | None, operation_id: str) -> JsonValue:
-    """The first answer of an operation as plain JSON, or None."""
-    kept = _kept(tx, keeper, OPERATION, operation_id)
-    return None if kept is None else kept.answer
+def mutation_fingerprint(session_id: str) -> str:
+    """Of `mutate_history`: what a mutation makes, and under which revision, depends on what it reads."""
+    return fingerprint_of("mutate_history", session_id)
+
+
+def recall_mutation(tx: Transaction, session_id: str, operation_id: str) -> JsonValue:
+    """The first answer of a mutation as plain JSON, or None.
+
+    Raises:
+        OperationConflictError: the id was used for another call.
+    """
+    kept = _kept(tx, session_id, OPERATION, operation_id)
+    if kept is None:
+        return None
+    if kept.fingerprint != mutation_fingerprint(session_id):
+        raise OperationConflictError(operation_id)
+    return kept.answer
 
 
 def _kept(tx: Transaction, keeper: str | None, kind: str, operation_id: str) -> _Kept | None:

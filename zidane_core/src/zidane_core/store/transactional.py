@@ -26,7 +26,7 @@ from . import collections, contract
 from .base import BaseStore
 from .checks import check_id
 from .metadata import MetadataChange
-from .operations import OPERATION, Operation, fingerprint_of, once, recall
+from .operations import OPERATION, Operation, fingerprint_of, mutation_fingerprint, once, recall_mutation
 from .reading import SessionTexts
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
@@ -177,17 +177,20 @@ class TransactionalStore(BaseStore):
     # -- history ------------------------------------------------------------------------------
 
     async def _replace_history(self, request: HistoryRequest, guard: Guard) -> Written | None:
-        return await self._once(  # what a mutation makes depends on what it reads, so its content is no part of it
-            "mutate_history",
-            request.session_id,
-            guard,
-            None,
-            Written | None,
-            lambda tx: contract.replace_history(tx, request, guard),
+        session_id, operation = request.session_id, None
+        if guard.op_id is not None:
+            operation = Operation(
+                id=guard.op_id,
+                fingerprint=mutation_fingerprint(session_id),
+                keeper=session_id,
+                answer_type=Written | None,
+            )
+        return await self._write(
+            lambda tx: once(tx, operation, lambda tx: contract.replace_history(tx, request, guard))
         )
 
     async def _recall_mutation(self, session_id: str, op_id: str) -> Written | None:
-        stored = await self._read(lambda tx: recall(tx, session_id, op_id))
+        stored = await self._read(lambda tx: recall_mutation(tx, session_id, op_id))
         return None if stored is None else msgspec.convert(stored, Written)
 
     async def _truncate(self, session_id: str, turn_id: str, guard: Guard) -> list[SessionTurn]:

@@ -203,7 +203,7 @@ async def opening(kit: Kit) -> None:
         await manager.__aexit__(None, None, None)
 
     await kit.store.aclose()
-    async for _ in at_every_suspension(attempt):
+    async for _ in at_every_suspension(attempt, pairs=kit.count(20)):
         pass
     store = await kit.open()
     await still_works(kit, [store], "cancelled openings")

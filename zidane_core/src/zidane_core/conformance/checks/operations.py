@@ -78,6 +78,15 @@ async def other_payload(kit: Kit) -> None:
     await kit.store.append_turns(subject.session_id, [turn(50)], guard=guard)
     call = kit.store.update_run(subject.session_id, samples.run(), guard=guard)
     await raises(OperationConflictError, call, "another method with a used id")
+    if kit.declares("history"):
+        call = kit.store.mutate_history(subject.session_id, lambda now: replace(now, turns=[]), guard=guard)
+        await raises(OperationConflictError, call, "mutate_history with the id of an append")
+        mutation = _op(kit)
+        await kit.store.mutate_history(
+            subject.session_id, lambda now: replace(now, turns=now.turns[1:]), guard=mutation
+        )
+        call = kit.store.append_turns(subject.session_id, [turn(51)], guard=mutation)
+        await raises(OperationConflictError, call, "an append with the id of a mutation")
 
 
 @check("operation.mutation-runs-once", also=("history",))
