@@ -79,6 +79,16 @@ class ConflictsFirst(MutantStore):
         return await super().append_turns(session_id, turns, guard=guard, **kwargs)
 
 
+@mutant("guard.not-for-schedules")
+class GuardsOnSchedulesAreIgnored(MutantStore):
+    """A write on a schedule forgets the fence and the revision that it was given."""
+
+    async def save_schedule(self, schedule: Any, *, keep_next_fire_at: bool = False, guard: Any = NO_GUARD) -> None:
+        await super().save_schedule(
+            schedule, keep_next_fire_at=keep_next_fire_at, guard=replace(guard, fence=None, expected_rev=None)
+        )
+
+
 @mutant("guard.first-write")
 class ZeroMeansNoExpectation(MutantStore):
     """An expected revision of 0 is taken for none."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from zidane_core.errors import InvalidContentError, InvalidIdError
 
+from .values import Guard
+
 ID_MAX_CHARS = 512
 
 TIME_LIMIT_MS = 2**53
@@ -40,6 +42,12 @@ def check_count(what: str, value: int | None) -> None:
     """Return for None, zero and up. Raises ValueError."""
     if value is not None and value < 0:
         raise ValueError(f"{what} is {value}; it must not be negative (None is all, 0 is none)")
+
+
+def check_schedule_guard(guard: Guard) -> None:
+    """Return for a guard of a write on a schedule. Raises ValueError where it asks for more than such a write can."""
+    if guard.fence is not None or guard.expected_rev is not None:
+        raise ValueError("a schedule has no revision and no run: of a guard only op_id is for it")
 
 
 def is_well_formed(value: str) -> bool:

@@ -8,7 +8,7 @@ from zidane_core import codec
 from zidane_core.blocks import JsonValue
 from zidane_core.records import RunOwner, Schedule, ScheduleFire, SendRequestRecord, SessionArtifact, SessionHeader
 
-from .checks import check_count, check_id, check_label
+from .checks import check_count, check_id, check_label, check_schedule_guard
 from .foundation import StoreFoundation
 from .values import NO_GUARD, ArtifactFilter, Guard, SendRequestClaim
 
@@ -77,6 +77,7 @@ class CollectionCalls(StoreFoundation):
         self, schedule: Schedule, *, keep_next_fire_at: bool = False, guard: Guard = NO_GUARD
     ) -> None:
         self._begin("save_schedule", "schedules", guard)
+        check_schedule_guard(guard)
         check_id("the schedule id", schedule.id)
         await self._save_schedule(codec.copy_of(schedule), keep_next_fire_at=keep_next_fire_at, guard=guard)
 
@@ -86,6 +87,7 @@ class CollectionCalls(StoreFoundation):
 
     async def delete_schedule(self, schedule_id: str, *, guard: Guard = NO_GUARD) -> bool:
         self._begin("delete_schedule", "schedules", guard)
+        check_schedule_guard(guard)
         check_id("the schedule id", schedule_id)
         return await self._delete_schedule(schedule_id, guard)
 
@@ -93,11 +95,13 @@ class CollectionCalls(StoreFoundation):
         self, schedule_id: str, due_at: int, next_fire_at: int | None, *, guard: Guard = NO_GUARD
     ) -> bool:
         self._begin("claim_schedule_fire", "schedules", guard)
+        check_schedule_guard(guard)
         check_id("the schedule id", schedule_id)
         return await self._claim_schedule_fire(schedule_id, due_at, next_fire_at, guard)
 
     async def record_schedule_fire(self, fire: ScheduleFire, *, guard: Guard = NO_GUARD) -> None:
         self._begin("record_schedule_fire", "schedules", guard)
+        check_schedule_guard(guard)
         check_id("the schedule id", fire.schedule_id)
         check_id("the fire id", fire.id)
         await self._record_schedule_fire(codec.copy_of(fire), guard)

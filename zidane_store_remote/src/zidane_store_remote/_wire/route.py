@@ -37,6 +37,8 @@ class Route(msgspec.Struct, frozen=True):
     """Slugs of the problems that only some routes have."""
     streams: bool = False
     """The answer also comes as lines, one record each."""
+    on_session: bool = True
+    """It is about a session, which has a revision and may have a run; a schedule has neither."""
 
     def at(self, **ids: str) -> str:
         """The path for these ids."""
@@ -46,6 +48,11 @@ class Route(msgspec.Struct, frozen=True):
     def writes(self) -> bool:
         """The headers of a guard are honoured, and a token that may only read is refused."""
         return self.method != "GET"
+
+    @property
+    def moves_session(self) -> bool:
+        """A revision and a fence can guard it."""
+        return self.writes and self.on_session
 
     @property
     def ids(self) -> list[str]:

@@ -263,6 +263,7 @@ ROUTES = (
         bodies.Changed,
         body=bodies.SaveSchedule,
         problems=_SCHEDULE,
+        on_session=False,
     ),
     Route(
         "delete_schedule",
@@ -271,6 +272,7 @@ ROUTES = (
         "Remove a schedule and its fires",
         bodies.Changed,
         problems=_SCHEDULE,
+        on_session=False,
     ),
     Route(
         "claim_schedule_fire",
@@ -280,6 +282,7 @@ ROUTES = (
         bodies.Changed,
         body=bodies.ClaimScheduleFire,
         problems=_SCHEDULE,
+        on_session=False,
     ),
     Route(
         "list_schedule_fires",
@@ -298,6 +301,7 @@ ROUTES = (
         bodies.Changed,
         body=bodies.RecordFire,
         problems=(*_SCHEDULE, "schedule-not-found"),
+        on_session=False,
     ),
     Route(
         "new_id",
@@ -307,6 +311,7 @@ ROUTES = (
         bodies.GivenId,
         body=bodies.NewId,
         problems=("unsupported",),
+        on_session=False,
     ),
 )
 

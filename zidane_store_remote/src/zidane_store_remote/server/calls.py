@@ -92,7 +92,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 async def read_call(request: Request, route: Route, serving: Serving) -> Call:
     """The call that a request makes. Raises ZidaneError or RefusedError."""
     token = _pass_of(request).token
-    guard = _guard_of(request) if route.writes else NO_GUARD
+    guard = _guard_of(request, route) if route.writes else NO_GUARD
     ids = {name: from_segment(request.path_params[name]) for name in route.ids}
     query = _query_of(request, route)
     store = _scoped(serving.store, token, request.headers.get(names.SCOPE))
@@ -119,13 +119,16 @@ def _pass_of(request: Request) -> Pass:
     return found
 
 
-def _guard_of(request: Request) -> Guard:
+def _guard_of(request: Request, route: Route) -> Guard:
     try:
-        return names.read_guard(request.headers)
+        guard = names.read_guard(request.headers)
     except ZidaneError:
         raise
     except ValueError as error:
         raise InvalidArgumentError(str(error)) from error
+    if not route.moves_session and (guard.fence is not None or guard.expected_rev is not None):
+        raise InvalidArgumentError(f"{route.name} takes no {names.IF_MATCH} and no {names.FENCE}: it moves no session")
+    return guard
 
 
 def _scoped(store: SessionStore, token: Token, named: str | None) -> SessionStore:

@@ -107,9 +107,12 @@ def _query_parameter(query: Query) -> Schema:
 def _header_parameters(route: Route) -> list[Schema]:
     found: list[Schema] = [_header(names.SCOPE, "The tenant whose data this is", _TEXT)]
     if route.writes:
+        found.append(
+            _header(names.OPERATION, "The operation's id; a call that repeats it gets the first answer", _TEXT)
+        )
+    if route.moves_session:
         etag = {"type": "string", "pattern": '^"[0-9]{1,18}"$'}
         found += [
-            _header(names.OPERATION, "The operation's id; a call that repeats it gets the first answer", _TEXT),
             _header(names.IF_MATCH, "The revision that the session must still have", etag),
             _header(names.FENCE, "The epoch of the claim that this write belongs to", {"type": "integer"}),
         ]

@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from zidane_core.conformance.calls import Ask, Subject, prepare, writes_of
+from zidane_core.conformance.calls import SCHEDULE_WRITES, Ask, Subject, prepare, writes_of
 from zidane_core.conformance.check import Collector
 from zidane_core.conformance.expectations import equal, holds, outcome, raises
 from zidane_core.conformance.kit import Kit
@@ -110,6 +110,19 @@ async def order(kit: Kit) -> None:
     await raises(TurnConflictError, append(subject.session_id, conflicting, guard=right), "both guards right")
     partly = [turn(1), turn(50)]
     await raises(RunFencedError, append(subject.session_id, partly, guard=wrong_both), "some turns stored, not all")
+
+
+@check("guard.not-for-schedules", also=("schedules",))
+async def not_for_schedules(kit: Kit) -> None:
+    """A schedule has no revision and no run, so a write on it that names one is a ValueError, and never ignores it."""
+    subject = await prepare(kit)
+    before = [each for each in await kit.store.list_schedules() if each.id == subject.schedule_id]
+    for write in SCHEDULE_WRITES:
+        for guard in (Guard(fence=1), Guard(expected_rev=1)):
+            await raises(ValueError, write.act(kit.store, Ask(subject, guard)), f"{write.method} with {guard}")
+    after = [each for each in await kit.store.list_schedules() if each.id == subject.schedule_id]
+    equal(after, before, "the schedule after the refusals")
+    equal(await kit.store.list_schedule_fires(subject.schedule_id, 9), [], "its fires")
 
 
 @check("guard.compare-and-swap", layer="tasks")
