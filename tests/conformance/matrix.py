@@ -1,6 +1,7 @@
 """Every broken store against every check: `python -m tests.conformance.matrix [mutant ...]`.
 
-It prints mutants by layers with the checks that caught each, survivors, and the MUST checks that killed nothing.
+It prints, in Markdown, how many checks of each layer caught each of them, who survived, and the MUST checks that caught
+nobody.
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ def main(names: list[str]) -> int:
     checks = list(all_checks())
     caught_by: dict[str, set[str]] = defaultdict(set)
     survivors: list[str] = []
-    print("mutant".ljust(34), *(layer[:9].ljust(9) for layer in LAYERS))
+    print(f"| broken store | {' | '.join(LAYERS)} |")
+    print("|---|" + "---|" * len(LAYERS))
     for name in names or MUTANTS:
         found = killers(MUTANTS[name], checks)
-        per_layer = {layer: [each for each in found if each.check.layer == layer] for layer in LAYERS}
-        print(name[:34].ljust(34), *(str(len(each) or "·").ljust(9) for each in per_layer.values()), flush=True)
+        caught = [sum(each.check.layer == layer for each in found) for layer in LAYERS]
+        print(f"| {name} | {' | '.join(str(number or '') for number in caught)} |", flush=True)
         survivors += [] if found else [name]
         for each in found:
             caught_by[each.check.id].add(name)
     idle = [each.id for each in checks if each.level == "MUST" and each.id not in caught_by]
-    print(f"survivors: {survivors or 'none'}")
-    print(f"MUST checks that killed none of these: {idle or 'none'}")
+    print(
+        f"\nSurvivors: {', '.join(survivors) or 'none'}. MUST checks that caught nobody: {', '.join(idle) or 'none'}."
+    )
     return 1 if survivors else 0
 
 
