@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from zidane_core.codec import EncodedTurn
 from zidane_core.conformance import Target
@@ -17,6 +18,8 @@ from zidane_core.errors import StoreUnavailableError
 from zidane_core.memory import MemoryStore
 from zidane_core.store import SessionStore
 from zidane_store_sqlite import SqliteStore
+from zidane_store_sqlite import store as sqlite_store
+from zidane_store_sqlite._transaction import SqliteTransaction
 
 _GIVEN = os.environ.get("ZIDANE_CONFORMANCE_FOLDER")
 _OWN = None if _GIVEN else tempfile.TemporaryDirectory(prefix="zidane-conformance-")
@@ -45,8 +48,8 @@ async def damage_memory(store: Any, session_id: str, what: str, key: str) -> Non
 class _Failing:
     """A transaction whose n-th call fails."""
 
-    def __init__(self, transaction: Any, fault: SimpleNamespace) -> None:
-        self._transaction, self._fault = transaction, fault
+    def __init__(self, transaction: Any, fault: SimpleNamespace, error: Exception) -> None:
+        self._transaction, self._fault, self._error = transaction, fault, error
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._transaction, name)
@@ -57,7 +60,7 @@ class _Failing:
             self._fault.left -= 1
             if self._fault.left == 0:
                 self._fault.fired = True
-                raise StoreUnavailableError("the backend failed, as it was told to")
+                raise self._error
             return call(*args, **kwargs)
 
         return counted
@@ -65,9 +68,9 @@ class _Failing:
 
 @contextmanager
 def memory_faults(store: Any, at: int) -> Iterator[Any]:
-    fault = SimpleNamespace(left=at, fired=False)
+    fault, error = SimpleNamespace(left=at, fired=False), StoreUnavailableError("the backend failed, as it was told to")
     made = store._transaction
-    store._transaction = lambda: _Failing(made(), fault)
+    store._transaction = lambda: _Failing(made(), fault, error)
     try:
         yield fault
     finally:
@@ -103,6 +106,21 @@ async def damage_sqlite(_store: SessionStore, session_id: str, what: str, key: s
         assert changed.rowcount == 1
 
 
+@contextmanager
+def sqlite_faults(_store: SessionStore, at: int) -> Iterator[Any]:
+    """The n-th thing that a transaction asks of the database meets a disk that fails."""
+    fault, error = SimpleNamespace(left=at, fired=False), sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    with patch.object(
+        sqlite_store, "SqliteTransaction", lambda *given: _Failing(SqliteTransaction(*given), fault, error)
+    ):
+        yield fault
+
+
 sqlite = Target(
-    open=open_sqlite, reference="tests.conformance.targets:open_sqlite", shown="sqlite", damage=damage_sqlite
+    open=open_sqlite,
+    reference="tests.conformance.targets:open_sqlite",
+    shown="sqlite",
+    damage=damage_sqlite,
+    faults=sqlite_faults,
 )
