@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from starlette.applications import Starlette
-from starlette.routing import Mount
 
 from zidane_core.errors import AuthenticationError, StoreBusyError, StoreReadOnlyError, StoreUnavailableError
 from zidane_core.memory import MemoryStore
@@ -143,10 +143,12 @@ def test_operators_see_life_and_readiness_without_a_token() -> None:
         assert httpx.get(url + "/v1/health").status_code == 401
 
 
-async def test_it_mounts_into_a_host_below_a_path(turn: Turn, header: Header) -> None:
+@pytest.mark.parametrize("kind", [Starlette, FastAPI])
+async def test_it_mounts_into_a_host_below_a_path(kind: type[Starlette], turn: Turn, header: Header) -> None:
     """The host opens the store; the token check still finds the paths that need none."""
     async with MemoryStore() as store:
-        host = Starlette(routes=[Mount("/deep/sessions", create_app(store, tokens=["t"]))])
+        host = kind()
+        host.mount("/deep/sessions", create_app(store, tokens=["t"]))
         with served(host) as url:
             async with RemoteStore(url + "/deep/sessions/", token="t") as remote:
                 await remote.append_turns("a/b", [turn("t1")], create=header())
