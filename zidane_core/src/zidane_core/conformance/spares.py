@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
-MOST = 4
+MOST = 8
 """Each holds some 25 MB."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 
 from zidane_core.conformance.calls import Ask, Subject, prepare, writes_of
 from zidane_core.conformance.check import Collector
-from zidane_core.conformance.checks.cancellation import shape, still_works
+from zidane_core.conformance.checks.cancellation import settled_shape, shape, still_works
 from zidane_core.conformance.expectations import BrokenRuleError, equal, holds, outcome
 from zidane_core.conformance.kit import Kit
 from zidane_core.conformance.recording import unrecorded
@@ -49,7 +49,7 @@ async def writes(kit: Kit) -> None:
 
 
 async def _is_whole(kit: Kit, subject: Subject, states: list[list[dict[str, object]]], what: str) -> None:
-    found = await shape(kit, subject)
+    found = await settled_shape(kit, subject, states)
     if found not in states:
         raise BrokenRuleError(what, expected="all of it or nothing", found=repr(found))
 

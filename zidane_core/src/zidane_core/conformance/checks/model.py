@@ -15,6 +15,9 @@ check = Collector(layer="model")
 STEPS = 30
 SHORTENING_SECONDS = 10.0
 
+SHARE = 0.5
+"""Of the check's time limit: a slow store is walked on less often."""
+
 _STRANGE = ("x", "y", "", "\0", "\ud83d", "\U0001f600")
 """Texts that meet again, and that backends are known to spoil."""
 
@@ -23,8 +26,10 @@ _STRANGE = ("x", "y", "", "\0", "\ud83d", "\U0001f600")
 async def walk(kit: Kit) -> None:
     """Any sequence of calls, reopening and other handles among them, gets the answers that the memory store gives."""
     sessions = 3 if kit.capabilities.max_sessions is None else 1
-    names = _allowed(kit)
+    names, deadline = _allowed(kit), time.monotonic() + kit.profile.timeout * SHARE
     for _ in range(kit.count(60)):
+        if time.monotonic() > deadline:
+            return
         steps = _drawn(kit.random, names, sessions)
         error = await _failure_of(kit, sessions, steps)
         if error is not None:
