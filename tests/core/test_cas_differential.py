@@ -145,10 +145,11 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
 def guards(method: str) -> st.SearchStrategy[Guard]:
+    on_session = "schedule" not in method  # a schedule has neither a run nor a revision
     some = st.builds(
         Guard,
-        fence=st.none() | st.integers(1, 6),
-        expected_rev=st.none() | st.integers(0, 6),
+        fence=st.none() | st.integers(1, 6) if on_session else st.none(),
+        expected_rev=st.none() | st.integers(0, 6) if on_session else st.none(),
         op_id=st.sampled_from([None, f"{method}-1", f"{method}/2"]),
     )
     return st.integers(0, 5).flatmap(lambda die: st.just(NO_GUARD) if die else some)

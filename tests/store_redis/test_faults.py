@@ -262,6 +262,7 @@ async def test_a_full_server_refuses_writes_and_still_reads_and_deletes(own_serv
             big = [turn(f"b{batch}-{number}", text="x" * 50_000) for number in range(10)]
             await store.append_turns("big", big, create=header() if batch == 0 else None)
         await store.append_turns("s", [turn("a")], create=header())
+        own_server.ask("CONFIG", "SET", "lazyfree-lazy-user-del", "no")  # or deleting makes room a little later
         own_server.ask("CONFIG", "SET", "maxmemory", "8mb")
         with pytest.raises(StoreFullError):
             await store.append_turns("s", [turn("b")], metadata={"k": 1})

@@ -91,7 +91,7 @@ async def writes(kit: Kit) -> None:
                 )
             return ended
 
-        async for ended in at_every_suspension(attempt):
+        async for ended in at_every_suspension(attempt, pairs=kit.count(10, least=3)):
             await still_works(kit, [kit.store, *others], f"{write.method}, {ended.interruption}")
 
 
