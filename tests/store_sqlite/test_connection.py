@@ -241,6 +241,9 @@ def test_a_program_that_is_interrupted_while_it_waits_ends(path: Path) -> None:
     """SIGINT ends a program with an open store."""
     process = child(
         """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+
 async def main():
     async with SqliteStore(path):
         print("open", flush=True)
