@@ -103,7 +103,7 @@ def decode_many(
     for at, value in enumerate(stored):
         try:
             raw = value[_ENVELOPE:]
-            if value[:_ENVELOPE] == b"1j:%08x:" % crc32(raw) and not _has_mark(raw):
+            if value[:_ENVELOPE] == _envelope(b"j", raw) and not _has_mark(raw):
                 records.append(read(raw))
                 continue
         except (ValueError, TypeError):  # an unknown key, or damage: the slow way tells

@@ -97,7 +97,7 @@ def _found_nobody(tx: Transaction, operation: Operation, answer: object) -> bool
 
 def mutation_fingerprint(session_id: str) -> str:
     """Of `mutate_history`: what a mutation makes, and under which revision, depends on what it reads."""
-    return fingerprint_of("mutate_history", session_id)
+    return fingerprint_of("mutate_history", session_id, None, (None, None))
 
 
 def recall_mutation(tx: Transaction, session_id: str, operation_id: str) -> JsonValue:

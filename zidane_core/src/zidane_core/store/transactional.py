@@ -26,7 +26,7 @@ from . import collections, contract
 from .base import BaseStore
 from .checks import check_id
 from .metadata import MetadataChange
-from .operations import OPERATION, Operation, fingerprint_of, mutation_fingerprint, once, recall_mutation
+from .operations import OPERATION, Operation, fingerprint_of, once, recall_mutation
 from .reading import SessionTexts
 from .requests import AppendRequest, HistoryRequest, SnapshotRequest
 from .transaction import Transaction
@@ -177,16 +177,13 @@ class TransactionalStore(BaseStore):
     # -- history ------------------------------------------------------------------------------
 
     async def _replace_history(self, request: HistoryRequest, guard: Guard) -> Written | None:
-        session_id, operation = request.session_id, None
-        if guard.op_id is not None:
-            operation = Operation(
-                id=guard.op_id,
-                fingerprint=mutation_fingerprint(session_id),
-                keeper=session_id,
-                answer_type=Written | None,
-            )
-        return await self._write(
-            lambda tx: once(tx, operation, lambda tx: contract.replace_history(tx, request, guard))
+        return await self._once(
+            "mutate_history",
+            request.session_id,
+            Guard(op_id=guard.op_id),  # as in `mutation_fingerprint`; the step judges the whole guard
+            None,
+            Written | None,
+            lambda tx: contract.replace_history(tx, request, guard),
         )
 
     async def _recall_mutation(self, session_id: str, op_id: str) -> Written | None:
